@@ -4,7 +4,7 @@ import TowlineWire
 
 @testable import tow
 
-/// Lists of `tow add`, by value.
+/// Tests lists of `tow add`, by value.
 struct AddListTests {
     private static let sum = "sha256:" + String(repeating: "ab", count: 32)
 

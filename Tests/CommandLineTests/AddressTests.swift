@@ -2,7 +2,7 @@ import FaultServer
 import Foundation
 import Testing
 
-/// How people name servers: without a scheme, with letters beyond ASCII, with a zone, with `--resolve` and `-H Host:`.
+/// The forms in which users name servers: without a scheme, beyond ASCII, with a zone, with `--resolve` and `-H Host:`.
 struct AddressTests {
     private static let length: Int64 = 100_000
 

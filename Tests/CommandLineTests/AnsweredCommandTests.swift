@@ -2,9 +2,9 @@ import FaultServer
 import Foundation
 import Testing
 
-/// A command that was answered holds after a SIGKILL.
+/// A command that was answered survives a SIGKILL.
 struct AnsweredCommandTests {
-    /// Each sync takes 0.4 s, so that an answer before the sync shows.
+    /// Each sync takes 0.4 s, which reveals an answer before the sync.
     private static let slowSyncs = [
         "/usr/bin/strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e",
         "inject=fsync,fdatasync:delay_exit=400000",
@@ -21,7 +21,7 @@ struct AnsweredCommandTests {
         #expect(added.status == 0, "\(added.stderr)")
         let id = try #require(Self.objects(added).first?["id"] as? String)
         await server.log.wait { $0.bodyBytesServed("/a.bin") > 1 << 20 }
-        // Over the socket, because `tow pause` waits until it reads the new state.
+        // The request uses the socket, because `tow pause` waits until it reads the new state.
         let answer = try await CommandRun(
             [
                 "-sSf", "-X", "POST", "--unix-socket", directory.path("state/towd.sock"),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import tow
 
-/// Lists of URLs, by value.
+/// Tests the parsing of lists of URLs, by value.
 struct BatchListTests {
     private func entries(_ text: String) -> [BatchEntry] {
         var splitter = BatchLineSplitter()
@@ -53,7 +53,7 @@ struct BatchListTests {
         #expect(entries("http://a/1\r\n  output=x\r\n")[0].options[0].value == "x")
     }
 
-    /// A list in UTF-16 that comes in pieces of any size, with a character of two units.
+    /// A list in UTF-16 that arrives in pieces of any size, with a character of two units.
     @Test(arguments: [true, false], [1, 2, 3, 7, 1000]) func sixteenBitUnits(_ isBigEndian: Bool, _ size: Int) {
         let text = "\u{FEFF}http://a/ü\r\n  output=😀.bin"
         let bytes = text.utf16.flatMap { unit in
@@ -68,7 +68,7 @@ struct BatchListTests {
         #expect(String(decoding: decoded, as: UTF8.self) == text.dropFirst())
     }
 
-    /// Without a mark of UTF-16 nothing changes, whatever the bytes are.
+    /// Without a byte order mark of UTF-16 the bytes are not converted.
     @Test(arguments: [[0xEF, 0xBB, 0xBF, 0x61], [0xFF, 0x61, 0xFE], [0xFE], [], [0x61, 0, 0x62, 0]] as [[UInt8]])
     func otherBytesStay(_ bytes: [UInt8]) {
         var decoder = UnicodeDecoder()
@@ -79,7 +79,7 @@ struct BatchListTests {
         #expect(entries("  output=x\nhttp://a/1\n").map(\.problem) == [.optionWithoutURL, nil])
     }
 
-    /// The download that it was meant for does not go ahead without it.
+    /// A download does not start without an option that was meant for it.
     @Test(arguments: [("checksum=sha256:00", "checksum"), ("--output x", "output"), ("sequential", "sequential")])
     func anOptionThatIsNotIndentedIsOfTheURLAbove(_ line: String, _ name: String) {
         let found = entries("http://a/1\n  output=y\n\(line)\n  limit-rate=1M\nhttp://a/2\n")
@@ -87,13 +87,13 @@ struct BatchListTests {
         let value = line.contains("sequential") ? "" : line.hasSuffix("x") ? "x" : "sha256:00"
         #expect(found[0].problem == .optionNotIndented(.init(name: name, value: value, number: 3)))
         #expect(found[1].problem == nil && found[1].options.isEmpty)
-        // Before any URL it is nobody's.
+        // An option before any URL belongs to no download.
         #expect(entries("\(line)\nhttp://a/1\n").map(\.problem) == [.optionWithoutURL, nil])
-        // Neither is what only looks like one.
+        // A line that only looks like an option is a URL.
         #expect(entries("outputs.example/a\n").map(\.url) == ["outputs.example/a"])
     }
 
-    /// Its text may hold a password, and the one above is fetched as it stands.
+    /// The text of an indented URL may hold a password, and the URL above it is fetched without it.
     @Test(arguments: ["  http://u:p@b/2", "\thttps://b/2?a=b"]) func aURLThatIsIndentedIsAProblemOfItsOwn(
         _ line: String
     ) {
@@ -101,7 +101,7 @@ struct BatchListTests {
         #expect(found.map(\.problem) == [nil, .indentedURL, nil])
         #expect(found.map(\.url) == ["http://a/1", "", "http://a/3"] && found[0].options.isEmpty)
         #expect(entries("\(line)\n\(line)\n").map(\.number) == [1, 2])
-        // Those that belong to options are.
+        // Indented URLs that belong to options are allowed.
         #expect(entries("http://a/1\n  mirror http://b/1\n  mirror=http://b/2\n").map(\.options.count) == [2])
     }
 
@@ -109,7 +109,7 @@ struct BatchListTests {
         let long = String(repeating: "a", count: BatchLineSplitter.maximumLength + 1)
         #expect(
             entries("http://a/1\nhttp://\(long)\nhttp://a/3\n").map(\.problem) == [nil, .lineTooLong(number: 2), nil])
-        // An option that is lost would be a download that nobody asked for.
+        // A lost option would start a download that the user did not ask for.
         #expect(
             entries("http://a/1\n  header=\(long)\nhttp://a/3\n").map(\.problem) == [.lineTooLong(number: 2), nil])
     }

@@ -30,7 +30,7 @@ struct ByteNameTests {
         ).finish()
     }
 
-    /// The names in a directory, as the bytes that they are.
+    /// Returns the names in a directory, as bytes.
     private func names(_ path: String) -> [[UInt8]] {
         guard let folder = opendir(path) else { return [] }
         defer { closedir(folder) }

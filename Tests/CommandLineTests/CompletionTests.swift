@@ -3,9 +3,9 @@ import Testing
 
 @testable import tow
 
-/// What a shell offers when somebody presses Tab.
+/// Tests the completions that a shell offers when a user presses Tab.
 struct CompletionTests {
-    /// What bash offers for the last of the words: the generated script is sourced and its function called, as bash does.
+    /// Returns bash's completions of the last word: sources the generated script and calls its function, as bash does.
     private func complete(_ words: [String], program: String = "tow", in directory: URL? = nil) async throws -> [String]
     {
         let script = """
@@ -57,7 +57,7 @@ struct CompletionTests {
         }
         #expect(try await complete(["get", "--directory", "f"], in: directory.url) == ["folder"])
         #expect(try await complete(["--downloads", "f"], program: "towd", in: directory.url) == ["folder"])
-        // A URL is no file.
+        // Files are not offered for a URL.
         #expect(try await complete(["get", "f"], in: directory.url) == [])
     }
 
@@ -76,7 +76,7 @@ struct CompletionTests {
         let first = String(ids[0].suffix(6))
         #expect(try await complete(["pause"] + service.options + [first.lowercased()]) == [first.lowercased()])
         #expect(try await complete(["limit"] + service.options + ["2M", first]) == [first])
-        // Nobody to ask: nothing to offer, and at once.
+        // Without a service there are no completions, and no wait.
         service.kill()
         #expect(try await complete(["show"] + service.options + [""]) == [])
     }
@@ -93,7 +93,7 @@ struct CompletionTests {
         #expect(DownloadCompletion.value(of: "--state", in: ["tow", "--state"]) == nil)
     }
 
-    /// Shells that are here read their scripts.
+    /// Installed shells can read their scripts.
     @Test(arguments: ["bash", "zsh", "fish"])
     func scriptsAreSound(_ shell: String) async throws {
         for program in ["tow", "towd"] {

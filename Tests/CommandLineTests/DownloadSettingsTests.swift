@@ -4,7 +4,7 @@ import TowlineEngine
 
 @testable import tow
 
-/// From options as text to what the engine is asked.
+/// Tests the conversion of options as text to settings of the engine.
 struct DownloadSettingsTests {
     private func options(
         _ given: KeyValuePairs<Setting, String>, url: String = "http://a.test/f"
@@ -18,7 +18,7 @@ struct DownloadSettingsTests {
         let ours = try options([:])
         var engines = try DownloadOptions(
             url: HTTPURL(parsing: "http://a.test/f"), target: .file(directory: ".", name: nil))
-        // A command does not wait for hours, as a service does.
+        // A command does not wait for hours, unlike a service.
         engines.longestWait = .seconds(3600)
         #expect("\(ours)" == "\(engines)")
     }

@@ -2,7 +2,7 @@ import FaultServer
 import Foundation
 import Testing
 
-/// The built command against a server, end to end.
+/// Runs the built command against a server, end to end.
 struct DownloadTests {
     private static let mebibyte: Int64 = 1 << 20
 
@@ -42,7 +42,7 @@ struct DownloadTests {
         await server.stop()
     }
 
-    /// Nothing is there to go on with, and nothing of the kind is said.
+    /// An interrupted download to standard output cannot resume, and the message does not promise that.
     @Test func anInterruptedStandardOutputPromisesNothing() async throws {
         let server = try await FaultServer.start(["/data.bin": file(rate: 4 << 20)])
         let run = try CommandRun(["get", "-o", "-", server.url("/data.bin")])
@@ -56,7 +56,7 @@ struct DownloadTests {
         await server.stop()
     }
 
-    /// The URL gives the name: nobody asked for what happens to be there, and no file may take its place.
+    /// The URL determines the name: the user did not choose the pipe of that name, and no file may replace it.
     @Test(arguments: [("fail", 6), ("overwrite", 6), ("skip", 0), ("rename", 0)] as [(String, Int32)])
     func aPipeStaysAPipe(_ policy: String, _ status: Int32) async throws {
         let server = try await FaultServer.start(["/pipe": file()])
@@ -71,7 +71,7 @@ struct DownloadTests {
         await server.stop()
     }
 
-    /// As `/dev/stdout` is a link to what all write to.
+    /// A link such as `/dev/stdout` leads to an output that many programs write to.
     @Test(arguments: [("fail", 6), ("overwrite", 6), ("skip", 0)] as [(String, Int32)])
     func aLinkToAPipeStaysALink(_ policy: String, _ status: Int32) async throws {
         let server = try await FaultServer.start(["/out": file()])
@@ -92,7 +92,7 @@ struct DownloadTests {
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
     }
 
-    /// One that was made while the download was interrupted, and is to be overwritten.
+    /// A pipe created while the download was interrupted is kept, even with `--if-exists overwrite`.
     @Test func aPipeThatCameMeanwhileStaysToo() async throws {
         let server = try await FaultServer.start(["/out": file(rate: 4 << 20)])
         let place = try TestDirectory()
@@ -106,11 +106,11 @@ struct DownloadTests {
         #expect(again.status == 6)
         #expect(again.stderr.contains("out is a pipe or a device"), "\(again.stderr)")
         #expect(isPipe(place.path("out")))
-        #expect(place.names == ["out", "out.tow", "out.tow-journal"], "what came is kept")
+        #expect(place.names == ["out", "out.tow", "out.tow-journal"], "the received bytes are kept")
         await server.stop()
     }
 
-    /// Nobody asked for that name.
+    /// The server sends another name, so the pipe under the guessed name does not matter.
     @Test func aPipeOfANameThatIsOnlyGuessedIsNoMatter() async throws {
         let named = Resource(
             Version(seed: 7, length: 3 << 20), behaviour: .always(.contentDisposition("attachment; filename=x")))
@@ -220,8 +220,8 @@ struct DownloadTests {
         let place = try TestDirectory()
         let run = try CommandRun(["get", "-x", "1", server.url("/data.bin")], directory: place.url)
         await server.log.wait { $0.bodyBytesServed("/data.bin") > 3 * Self.mebibyte / 2 }
-        // Once the first is taken the next one is another; those that wait are one. Slept on this thread: where other tests
-        // keep all of them busy, a task sleeps for longer than an echo takes.
+        // A signal sent after the first was handled counts as another one; pending signals count as one. The sleep
+        // blocks this thread: if other tests keep all threads busy, a task sleeps for longer than an echo takes.
         for _ in 0..<20 {
             run.signal(SIGTERM)
             usleep(500)
@@ -232,7 +232,7 @@ struct DownloadTests {
         await server.stop()
     }
 
-    /// What changed while nobody looked comes as fast as anything else.
+    /// A file that changed between two runs is fetched over several connections like any other file.
     @Test func anotherFileIsFetchedOverSeveralConnectionsToo() async throws {
         let length: Int64 = 8 << 20
         let server = try await FaultServer.start(["/data.bin": file(length, rate: 2 << 20)])
@@ -247,7 +247,7 @@ struct DownloadTests {
         #expect(again.status == 0, "\(again.stderr)")
         #expect(again.stderr.contains("restarting from the beginning"), "\(again.stderr)")
         #expect(try isRight(place.path("data.bin"), length: length, seed: 8))
-        // Two that tell of the change, and four that share the file.
+        // Two requests discover the change, and four share the file.
         #expect(server.log.requests.count - before >= 6)
         await server.stop()
     }
@@ -269,7 +269,7 @@ struct DownloadTests {
     @Test func aFileThatIsThereIsSaidToMatch() async throws {
         let server = try await FaultServer.start(["/data.bin": file(0)])
         let place = try TestDirectory()
-        // Of nothing.
+        // The SHA-256 of no bytes.
         let sum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         for words in [["checksum (sha256)"], ["checksum (sha256)", "already downloaded ("]] {
             let result = try await CommandRun.run(
@@ -331,12 +331,12 @@ struct DownloadTests {
         await server.stop()
     }
 
-    /// A small file is held in memory for twenty milliseconds at most: of whatever pace, and after whatever pause between
-    /// its head and its body, each is asked for once.
+    /// A small file is held in memory for at most twenty milliseconds. Each file is requested once, at any speed, and
+    /// after any pause between its head and its body.
     @Test(arguments: [false, true]) func smallFilesOfEveryPaceComeOnce(_ pauses: Bool) async throws {
         let paces = (5...70).map { Int64($0) * 10_000 }
         let resources = paces.map { pace in
-            // From 18 to 22 ms.
+            // The pauses range from 18 to 22 ms.
             let pause = Duration.microseconds(18_000 + (pace - 50_000) / 10_000 * 60)
             let paused = Resource(length: 6000, behaviour: .always(.pause(after: 0, pause)))
             return ("/\(pace).bin", pauses ? paused : Resource(length: 6000, rate: pace))
@@ -355,7 +355,7 @@ struct DownloadTests {
         await server.stop()
     }
 
-    /// A server that gives no checksums of small files is asked for them some tens of times; one that does, each time.
+    /// A server that sends no checksums of small files is asked for them some tens of times; one that does, each time.
     @Test(arguments: [false, true], [1, 4])
     func checksumsOfSmallFilesAreAskedForWhereTheyAreGiven(_ gives: Bool, _ concurrency: Int) async throws {
         let place = try TestDirectory()
@@ -374,12 +374,12 @@ struct DownloadTests {
         let wishes = server.log.requests.map { $0.info.fields.contains { $0.0 == "Want-Repr-Digest" } }
         let count = wishes.count { $0 }
         #expect(wishes.count == 200)
-        // The first ones, those under way then, and one in 64.
+        // Checksums are wanted with the first requests, those under way then, and one in 64.
         #expect(gives ? count == 200 : (32..<100).contains(count), "\(count)")
         await server.stop()
     }
 
-    /// Not more at once than there are descriptors for, whatever `-j` says.
+    /// The descriptors limit the number of concurrent downloads, whatever `-j` says.
     @Test func fewDescriptorsMakeFewDownloads() async throws {
         let names = (0..<60).map { "/\($0).bin" }
         let server = try await FaultServer.start(

@@ -3,10 +3,10 @@ import Foundation
 import TestServers
 import Testing
 
-/// The name is taken when the download begins, and a checksum tells by what.
+/// The name is taken when the download begins, and a checksum shows whether the existing file is the wanted one.
 struct FoundFileTests {
     private static let length: Int64 = 3 << 20
-    /// Of `FaultContent(seed: 7)`.
+    /// The bytes of `FaultContent(seed: 7)`.
     private static let bytes = Data(FaultContent(seed: 7).bytes(in: 0..<length))
 
     private func server() async throws -> FaultServer {
@@ -20,7 +20,7 @@ struct FoundFileTests {
         return "sha256:" + (try place.sha256(of: "bytes"))
     }
 
-    /// Fetched by another program before, or copied here.
+    /// The file was fetched by another program before, or copied to the destination.
     @Test(arguments: [[], ["-o", "data.bin"], ["--if-exists", "rename"]])
     func whatTheChecksumProvesIsNotFetched(_ more: [String]) async throws {
         let server = try await server()
@@ -33,9 +33,9 @@ struct FoundFileTests {
         #expect(result.stderr.contains("data.bin: the file matches its checksum (sha256)"), "\(result.stderr)")
         #expect(result.stderr.contains("); not downloaded again"), "\(result.stderr)")
         #expect(place.names == ["data.bin"])
-        // Without a name of the user's the server has to say what its own is.
+        // Without a name from the user, the server's answer determines the name.
         #expect(server.log.requests("/data.bin").isEmpty == more.contains("-o"))
-        // From now on it is known without.
+        // From now on, the mark identifies the file without a checksum.
         let again = try await CommandRun.run(["get", server.url("/data.bin")], directory: place.url)
         #expect(again.status == 0 && again.stderr.contains("already downloaded ("), "\(again.stderr)")
         await server.stop()
@@ -63,7 +63,7 @@ struct FoundFileTests {
         await server.stop()
     }
 
-    /// What got a number is found under it.
+    /// A file that got a number is found under its numbered name.
     @Test(arguments: [[], ["-o", "data.bin"]], [false, true])
     func whatWasRenamedIsNotFetchedAgain(_ more: [String], _ isChecked: Bool) async throws {
         let server = try await server()
@@ -78,7 +78,7 @@ struct FoundFileTests {
             #expect(place.names == ["data (1).bin", "data (2).bin", "data.bin"])
         }
         #expect(try Data(contentsOf: place.file("data (2).bin")) == Self.bytes)
-        // Whoever puts something else there gets another one.
+        // If the user puts another file there, the next run fetches the file again under a new name.
         try Data("mine".utf8).write(to: place.file("data (2).bin"))
         let third = try await CommandRun.run(words + [server.url("/data.bin")], directory: place.url)
         #expect(third.status == 0, "\(third.stderr)")
@@ -86,7 +86,7 @@ struct FoundFileTests {
         await server.stop()
     }
 
-    /// An answer that came with all of its body before the file was read is the one that counts: one request, no other try.
+    /// An answer whose body was complete before the existing file was read counts: one request, no other try.
     @Test(.enabled(if: Programs.areThere(Programs.nginx)), arguments: [true, false], [[], ["-o", "small"]])
     func anAnswerWaitsForWhatIsRead(_ isIt: Bool, _ more: [String]) async throws {
         let nginx = try await Nginx()
@@ -103,7 +103,7 @@ struct FoundFileTests {
         #expect(try Data(contentsOf: place.file(isIt ? "small" : "small (1)")) == bytes)
     }
 
-    /// The server has another version now, and the user its checksum: what was fetched before is neither it nor in the way.
+    /// The server has another version now, and the user its checksum: the old file is neither used nor in the way.
     @Test(arguments: [[], ["-o", "data.bin"]], [true, false])
     func anOlderVersionUnderANumberStays(_ more: [String], _ isForeign: Bool) async throws {
         let old = try await server()
@@ -131,7 +131,7 @@ struct FoundFileTests {
         await new.stop()
     }
 
-    /// Two of one name, and the name is taken by a file that one of them reads.
+    /// Two downloads have the same name, and the name is taken by a file that one of them reads.
     @Test func twoOfOneNameBesideATakenOne() async throws {
         let server = try await FaultServer.start([
             "/a/data.bin": Resource(length: Self.length, seed: 7),
@@ -147,7 +147,7 @@ struct FoundFileTests {
         let result = try await CommandRun.run(
             ["get", "--if-exists", "rename", "-i", "list"], directory: place.url)
         #expect(result.status == 0, "\(result.stderr)")
-        // Which of them takes which number is a matter of who is first.
+        // The numbers depend on which download is first.
         let made = try place.names.filter { !["data.bin", "list"].contains($0) }.map {
             try Data(contentsOf: place.file($0))
         }
@@ -155,7 +155,7 @@ struct FoundFileTests {
         await server.stop()
     }
 
-    /// Whoever cannot read it is told so; with `rename` it is in nobody's way.
+    /// A link is not read as proof: the command reports it, and with `rename` downloads under another name.
     @Test(arguments: ["fail", "rename"]) func aLinkIsNoProof(_ policy: String) async throws {
         let server = try await server()
         let place = try TestDirectory()
@@ -169,7 +169,8 @@ struct FoundFileTests {
         await server.stop()
     }
 
-    /// A download that was interrupted, and then its file came another way: nothing is fetched that could not be published.
+    /// A download was interrupted, and then its file was created in another way: no byte is fetched that could not be
+    /// published.
     @Test(arguments: ["right", "wrong", "unknown", "skip", "rename", "overwrite"])
     func aFileThatCameBesideThePartIsSeenFirst(_ which: String) async throws {
         let server = try await FaultServer.start(["/data.bin": Resource(length: Self.length, seed: 7, rate: 2 << 20)])
@@ -197,7 +198,7 @@ struct FoundFileTests {
         await server.stop()
     }
 
-    /// A tag that two URLs have in common says nothing of their bytes: a part is not gone on with from another path.
+    /// A tag that two URLs share proves nothing about their bytes: a part file does not resume from another path.
     @Test(arguments: ["fail", "rename", "overwrite", "checksum", "moved"])
     func thePartOfAnotherURLIsNotJoined(_ which: String) async throws {
         var other = Version(seed: 8, length: Self.length)
@@ -213,7 +214,7 @@ struct FoundFileTests {
         first.signal(SIGINT)
         #expect(try await first.finish().status == 130)
         let port = server.port
-        // The same path elsewhere is a server that moved.
+        // The same path at another address is a server that moved.
         var options = ServerOptions()
         (options.host, options.port) = ("127.0.0.2", port)
         let moved = try await FaultServer.start(["/a/one.bin": same], options: options)
@@ -236,7 +237,7 @@ struct FoundFileTests {
         await server.stop()
     }
 
-    /// A file that takes minutes to read keeps nobody: neither the rest of a list nor a user who gives up.
+    /// A file that takes minutes to read blocks neither the rest of a list nor a user who interrupts.
     @Test func aLongFileIsReadBesideEverythingElse() async throws {
         let server = try await server()
         let place = try TestDirectory()
@@ -256,7 +257,7 @@ struct FoundFileTests {
         await server.stop()
     }
 
-    /// Files of one name, of which all but the first got a number: each is found under its own.
+    /// Several files have the same name, and all but the first got a number: each is found under its own name.
     @Test func thoseWithNumbersAreNotAskedForAgain() async throws {
         let server = try await FaultServer.start(["/*": Resource(length: 3000)])
         let place = try TestDirectory()
@@ -269,7 +270,7 @@ struct FoundFileTests {
             #expect(again.status == 0 && again.stderr.contains("0 done, 4 already downloaded; "), "\(again.stderr)")
         }
         #expect(server.log.requests.count == 4)
-        // One of another URL gets the next.
+        // A download of another URL gets the next number.
         let other = try await CommandRun.run(["get", server.url("/4/data.bin")], directory: place.url)
         #expect(other.status == 0 && place.names.contains("data (4).bin"), "\(other.stderr)")
     }

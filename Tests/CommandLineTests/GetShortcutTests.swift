@@ -3,7 +3,7 @@ import TowlineCore
 
 @testable import tow
 
-/// What is understood without the parser is understood as the parser understands it.
+/// The shortcut interprets arguments exactly as the parser does.
 @Suite struct GetShortcutTests {
     private static let url = "https://example.org/a.iso"
     private static let other = "http://example.com/b"

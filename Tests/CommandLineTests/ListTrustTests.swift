@@ -162,7 +162,7 @@ struct ListTrustTests {
         for server in [first, second] { await server.stop() }
     }
 
-    /// A server that no URL has is a mistake: nobody would receive the secret.
+    /// A server that no URL names is a mistake: no server would receive the secret.
     @Test(arguments: ["http://127.0.0.3/", "http://127.0.0.1:1/", "https://127.0.0.1/"])
     func aNamedServerIsUsed(_ name: String) async throws {
         let server = try await server()
@@ -175,7 +175,7 @@ struct ListTrustTests {
         await server.stop()
     }
 
-    /// A field that is the same for all users is no secret.
+    /// A field that is the same for all users is not a secret.
     @Test func aUserAgentGoesToEveryServer() async throws {
         let (first, second) = (try await server(), try await server(host: "127.0.0.2"))
         let place = try TestDirectory()
@@ -189,7 +189,7 @@ struct ListTrustTests {
         }
     }
 
-    /// `tow add` decides the same before it sends anything to the service.
+    /// `tow add` applies the same rule before it sends a request to the service.
     @Test(.timeLimit(.minutes(2))) func theServiceGetsSecretsForOneServer() async throws {
         let (first, second) = (try await server(), try await server(host: "127.0.0.2"))
         let place = try TestDirectory()

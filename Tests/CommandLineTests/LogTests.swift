@@ -5,7 +5,7 @@ import TowlineEngine
 
 @testable import tow
 
-/// Plain lines, and JSON, by value.
+/// Tests plain lines and JSON, by value.
 struct LogTests {
     private func options() throws -> DownloadOptions {
         DownloadOptions(
@@ -96,7 +96,7 @@ struct LogTests {
             ])
     }
 
-    /// Of lines that nobody takes the oldest are left out, and that is said.
+    /// If no reader takes the lines, the oldest are omitted, and a line reports the omission.
     @Test func linesThatNobodyTakesAreBounded() {
         var log = PlainLog(detail: .everything)
         for number in 0...10_000 { log.noticed(number, TransferNotice(.info, .redirected, "line \(number)")) }

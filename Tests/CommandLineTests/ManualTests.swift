@@ -1,18 +1,18 @@
 import Foundation
 import Testing
 
-/// The manual pages tell of every option that there is, and of no other.
+/// The manual pages document every existing option, and no other.
 struct ManualTests {
     private static let pages = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("docs/man")
 
-    /// A part of a page: the options that it explains, and the parts that it refers to.
+    /// A section of a page: the options that it explains, and the sections that it refers to.
     private struct Section {
         var options: Set<String> = []
         var references: Set<String> = []
     }
 
-    /// The parts of a page by their titles.
+    /// The sections of a page by their titles.
     private func sections(_ name: String) throws -> [String: Section] {
         let text = try String(contentsOf: Self.pages.appendingPathComponent(name), encoding: .utf8)
         var sections: [String: Section] = [:]
@@ -36,7 +36,7 @@ struct ManualTests {
         return sections
     }
 
-    /// What the help of a command lists, without what every command has.
+    /// Returns the options that the help of a command lists, without those that every command has.
     private func options(_ program: String, _ words: [String]) async throws -> Set<String> {
         let help = try await help(program, words)
         var options: Set<String> = []

@@ -2,7 +2,7 @@ import FaultServer
 import Foundation
 import Testing
 
-/// What the built command says where things do not go as they should: what is wrong, what is kept, what comes next.
+/// Tests the error messages of the built command: what is wrong, what is kept, and what to do next.
 struct MessageTests {
     private static let mebibyte: Int64 = 1 << 20
 
@@ -25,7 +25,7 @@ struct MessageTests {
         #expect(!result.stderr.contains("URL does not"))
     }
 
-    /// Hands that know curl, wget or aria2.
+    /// Options of curl, wget and aria2 that users may type.
     @Test(arguments: [
         (["get", "--retry=3"], "Unknown option '--retry': use --max-tries"),
         (["get", "-q", "-O", "x.iso"], "-O: in wget, -O FILE names the file; use -o FILE"),
@@ -101,7 +101,7 @@ struct MessageTests {
         await server.stop()
     }
 
-    /// Not every file system counts its space: one that says "no blocks at all" is not full.
+    /// Some file systems do not count their space: a file system that reports zero blocks is not full.
     @Test func aDirectoryThatTakesNoFilesIsNotCalledFull() async throws {
         let server = try await FaultServer.start(["/data.bin": file()])
         let result = try await CommandRun.run(["get", "-d", "/proc", server.url("/data.bin")])
@@ -137,7 +137,7 @@ struct MessageTests {
             let result = try await CommandRun.run(["status", name], directory: place.url)
             #expect(result.status == 6 && result.stderr.contains(text), "\(result)")
         }
-        // Changed afterwards, it is no longer what was downloaded.
+        // A file that was changed afterwards is no longer the downloaded one.
         try Data("changed".utf8).write(to: place.file("data.bin"))
         #expect(try await CommandRun.run(["status", "data.bin"], directory: place.url).status == 1)
         await server.stop()
@@ -145,7 +145,7 @@ struct MessageTests {
 
     // MARK: Failures
 
-    /// Not by each download of a long list.
+    /// The error appears once, not for each download of a long list.
     @Test(arguments: ["no/such", "file"]) func aDirectoryThatIsNotThereIsSaidOnce(_ directory: String) async throws {
         let place = try TestDirectory()
         try Data("x".utf8).write(to: place.file("file"))
@@ -161,7 +161,7 @@ struct MessageTests {
         let server = try await FaultServer.start(["/data.bin": file()])
         let place = try TestDirectory()
         let expected = "crc32c:00000001"
-        // The second time in its place.
+        // The second run replaces the file of the first.
         for bad in ["data.bin.tow-bad", "data.bin.tow-bad"] {
             let result = try await CommandRun.run(
                 ["get", "--checksum", expected, server.url("/data.bin")], directory: place.url)
@@ -170,7 +170,7 @@ struct MessageTests {
             #expect(found != nil && found.map(String.init) != expected, "\(result.stderr)")
             #expect(result.stderr.contains("kept as ./\(bad)\n"), "\(result.stderr)")
             #expect(place.names == [bad])
-            // What it says was found is what would have been right.
+            // The reported checksum is the one that would have matched.
             let right = try await CommandRun.run(
                 [
                     "get", "-o", "right", "--if-exists", "overwrite", "--checksum", String(found ?? ""),
@@ -240,7 +240,7 @@ struct MessageTests {
         await server.stop()
     }
 
-    /// In a long list, what failed is told once more where it is seen.
+    /// The failures of a long list are repeated at the end, where users see them.
     @Test(arguments: [3, 104]) func whatFailedOfManyIsNamedAtTheEnd(_ failing: Int) async throws {
         let server = try await FaultServer.start(["/good/*": Resource(length: 100)])
         let place = try TestDirectory()
@@ -263,7 +263,7 @@ struct MessageTests {
         await server.stop()
     }
 
-    /// Of each failure it is told where it stands, for people and for programs.
+    /// Each failure is reported with its line in the list, for people and for programs.
     @Test func whatFailedIsFoundInItsList() async throws {
         let server = try await FaultServer.start(["/a": Resource(length: 100), "/b": Resource(length: 100)])
         let place = try TestDirectory()
@@ -300,7 +300,7 @@ struct MessageTests {
         await server.stop()
     }
 
-    /// The second waits for the first and finds the file; one that begins later finds it too.
+    /// The second download of the same URL waits for the first and finds the file; a later one also finds it.
     @Test(arguments: ["fail", "overwrite"]) func theSameURLOnceMoreIsTheSameDownload(_ policy: String) async throws {
         let server = try await FaultServer.start(["/data.bin": file(rate: 4 << 20), "/b": file()])
         let place = try TestDirectory()
@@ -310,7 +310,7 @@ struct MessageTests {
         let result = try await CommandRun.run(
             ["get", "-d", "out//", "-x", "1", "-j", "2", "--if-exists", policy, url, url, url, other],
             directory: place.url)
-        // The one that was there is still the user's, unless it is to be overwritten.
+        // The file that existed before remains the user's, unless it is to be overwritten.
         #expect(result.status == (policy == "fail" ? 7 : 0), "\(result.stderr)")
         #expect(result.stderr.components(separatedBy: "already downloaded (3.0 MiB); not downloaded again").count == 3)
         #expect(!result.stderr.replacing("://", with: ":").contains("//"), "\(result.stderr)")
@@ -320,7 +320,7 @@ struct MessageTests {
         await server.stop()
     }
 
-    /// Where the first fails, each of the others tries; two URLs that want one name are still two.
+    /// If the first fails, each of the others tries; two URLs that want the same name are still two downloads.
     @Test func theSameURLOnceMoreFailsByItself() async throws {
         let server = try await FaultServer.start(["/data.bin": file(rate: 2 << 20)])
         let place = try TestDirectory()
@@ -329,7 +329,7 @@ struct MessageTests {
             ["get", "--max-tries", "1", "-j", "2", none, none], directory: place.url)
         #expect(failed.status == 8)
         #expect(failed.stderr.contains("0 done, 2 failed"), "\(failed.stderr)")
-        // Each asks once more without Range, which may be the reason for a refusal.
+        // Each download sends another request without Range, because the Range may be the reason for a refusal.
         #expect(server.log.requests("/none").map { $0.info.field("Range") != nil } == [true, false, true, false])
 
         let list = "\(server.url("/data.bin?a"))\n  output=same\n\(server.url("/data.bin?b"))\n  output=same\n"
@@ -340,9 +340,9 @@ struct MessageTests {
         await server.stop()
     }
 
-    // MARK: Servers that cannot go on
+    // MARK: Servers that cannot resume
 
-    /// A server without ranges, and one without a validator.
+    /// One server has no ranges, the other no validator.
     @Test(arguments: ["ranges", "validator"]) func whatStartsOverIsSaidAtOnceAndNotPromised(_ lacks: String)
         async throws
     {

@@ -2,7 +2,7 @@ import FaultServer
 import Foundation
 import Testing
 
-/// Lists in which several files have the same name, or that come in unusual ways.
+/// Lists in which several files have the same name, or that arrive in unusual ways.
 @Suite(.timeLimit(.minutes(1)))
 struct NumberedListTests {
     private static func length(_ number: Int) -> Int64 { Int64(10_000 + number) }
@@ -99,7 +99,7 @@ struct NumberedListTests {
         }
         #expect(fcntl(reader.fileDescriptor, F_SETFL, O_RDONLY | O_NONBLOCK) == 0)
         let run = try CommandRun(["get", "-i", "-"], input: reader, directory: place.url)
-        // Options of a URL may follow on the next line, so a URL is downloaded when the next line is there.
+        // Options of a URL may follow on the next line, so a URL is downloaded once the next line has been read.
         let first = [3, 4].map { server.url("/\($0)/data.csv") + "\n" }.joined()
         try pipe.fileHandleForWriting.write(contentsOf: Data(first.utf8))
         while !run.stderrSoFar.contains("downloaded") { try await Task.sleep(for: .milliseconds(5)) }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import tow
 
-/// What is told goes out at once; what follows within moments goes out together.
+/// The first line is written at once; lines that follow within moments are written together.
 @Suite(.timeLimit(.minutes(1)))
 struct OutputPumpTests {
-    /// Lines that a pump takes, and how often it took some.
+    /// A source of lines for a pump. It counts how often the pump takes some.
     private final class Source: Sendable {
         private let state = Mutex((text: "", takings: 0))
 
@@ -33,7 +33,7 @@ struct OutputPumpTests {
         pump = OutputPump(descriptor: pipe.fileHandleForWriting.fileDescriptor, interval: nil) { _ in source.take() }
     }
 
-    /// The next line; waits for it.
+    /// Waits for the next line and returns it.
     private func nextLine() -> String {
         var line: [UInt8] = []
         var byte: UInt8 = 0
@@ -41,13 +41,13 @@ struct OutputPumpTests {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// Nobody finishes it here: a wake-up that got lost would be waited for.
+    /// The pump is not finished here, so the test would hang if a wake-up got lost.
     @Test func eachLineComesThoughNothingFollows() {
         for number in 0..<300 {
             source.add("\(number)")
             pump.wake()
             #expect(nextLine() == "\(number)")
-            // Now and then the next one comes after the pump has gone to sleep.
+            // Now and then the next line arrives after the pump has gone to sleep.
             if number % 30 == 0 { usleep(12_000) }
         }
         pump.finish()

@@ -2,7 +2,8 @@ import FaultServer
 import Foundation
 import Testing
 
-/// `--if-exists overwrite` where the final name is a symbolic link: the user's own link keeps, its target is replaced.
+/// Tests `--if-exists overwrite` with a symbolic link as the final name: the user's link is kept, its target is
+/// replaced.
 struct OverwrittenLinkTests {
     private static let length: Int64 = 3 << 20
 
@@ -25,7 +26,7 @@ struct OverwrittenLinkTests {
         try Data(contentsOf: place.file("target")) == Data("old".utf8)
     }
 
-    /// As with `curl -o` and `wget -O`; the part file is beside the target.
+    /// `curl -o` and `wget -O` do the same; the part file is beside the target.
     @Test(arguments: ["link", "chain"]) func theTargetOfATypedNameIsReplaced(_ name: String) async throws {
         let server = try await server()
         let place = try place(link: "../target")
@@ -40,7 +41,7 @@ struct OverwrittenLinkTests {
         await server.stop()
     }
 
-    /// A server or a list does not lead out of the directory, and a link is not replaced.
+    /// A server or a list cannot write outside the directory, and a link is not replaced.
     @Test(arguments: [[], ["-i", "list"]]) func aNameThatWasNotTypedIsNotFollowed(_ list: [String]) async throws {
         let server = try await server()
         let place = try place(link: "../target")

@@ -4,7 +4,7 @@ import TowlineEngine
 
 @testable import tow
 
-/// Bars and lines, by value.
+/// Tests bars and lines, by value.
 struct ProgressBarTests {
     static let plain = TerminalStyle(unicode: true, color: false)
     static let ascii = TerminalStyle(unicode: false, color: false)

@@ -2,7 +2,7 @@ import Foundation
 import TestServers
 import Testing
 
-/// The built command against servers and proxies that others wrote.
+/// Runs the built command against servers and proxies of other projects.
 @Suite(
     .serialized, .timeLimit(.minutes(5)),
     .enabled(
@@ -23,7 +23,7 @@ struct RealServerTests {
         let result = try await CommandRun.run(["get", "-x", "4"] + open.arguments + [open.url], directory: place.url)
         try expectLarge(place, result)
         var log = open.nginx.log
-        // What was cut is logged when nginx next looks at its connection.
+        // nginx logs a cut connection when it next checks that connection.
         for _ in 0..<100 where Set(log.map(\.range)).count < 4 {
             try await Task.sleep(for: .milliseconds(50))
             log = open.nginx.log
@@ -35,7 +35,7 @@ struct RealServerTests {
         if let proxy = open.proxy { #expect(!proxy.log.isEmpty) }
     }
 
-    /// However it ends, and by whatever way the bytes came: what was there is not fetched again.
+    /// Held bytes are not fetched again, by whatever route they came and however the first run ended.
     @Test(arguments: Route.allCases.map { ($0, SIGKILL) } + [(.http2, SIGINT), (.tinyproxyTunnel, SIGINT)])
     func anInterruptedDownloadGoesOnByEveryRoute(_ route: Route, _ signal: Int32) async throws {
         let open = try await route.open()
@@ -63,12 +63,13 @@ struct RealServerTests {
         let place = try TestDirectory()
         let url = nginx.url("large", certificate: certificate)
         let isGood = ["good", "http2"].contains(certificate)
-        // The good one is refused for its authority, which the system does not know; the others even with it.
+        // The good certificate is refused because the system does not know its authority; the others even with the
+        // authority.
         let trust = isGood ? [] : ["--cacert", nginx.certificates.authority]
         let result = try await CommandRun.run(["get"] + trust + [url], directory: place.url)
         #expect(result.status == 1)
         #expect(result.stderr.contains("certificate"), "\(result.stderr)")
-        // Nobody is told to name the file that was named.
+        // The message does not suggest a file that the user has already named.
         #expect(result.stderr.contains("add --cacert FILE") == isGood, "\(result.stderr)")
         let doubts = result.stderr.contains("\(nginx.certificates.authority) (--cacert) lacks the authority")
         #expect(doubts == (certificate == "self-signed"), "\(result.stderr)")
@@ -78,11 +79,11 @@ struct RealServerTests {
 
     // MARK: Credentials
 
-    /// Each way to give the password, or the cookie, that the server asks for.
+    /// The ways to give the password or the cookie that the server asks for.
     enum Proof: String, CaseIterable, Sendable {
         case user, userFile, userInfo, netrc, netrcFile, cookies
 
-        /// Options, the path to ask for, and the environment.
+        /// Returns the options, the path to request, and the home directory.
         func use(_ nginx: Nginx) throws -> (options: [String], url: String, home: String) {
             let (name, password) = ("alice", "secret")
             func file(_ name: String, _ text: String) throws -> String { try nginx.folder.write(name, text) }
@@ -121,7 +122,7 @@ struct RealServerTests {
         let result = try await CommandRun.run(["get"] + options + [nginx.url(path)], directory: place.url)
         #expect(result.status == 8, "\(result.stderr)")
         #expect(place.names == [])
-        // The second request has no Range, which may be the reason for a refusal.
+        // The second request has no Range, because the Range may be the reason for a refusal.
         #expect(nginx.log.map { $0.range.count > 1 } == [true, false], "\(nginx.log)")
     }
 
@@ -146,16 +147,16 @@ struct RealServerTests {
     }
 }
 
-/// The run was over before it had come that far.
+/// The run ended before it held enough bytes.
 private struct EndedEarly: Error {
     let stdout: String
     let stderr: String
 }
 
 extension CommandRun {
-    /// Waits until a run with `--json` says that it holds so many bytes, and returns how many it says.
+    /// Waits until a run with `--json` reports at least `limit` held bytes, and returns the reported number.
     func heldBytes(reaching limit: Int64) async throws -> Int64 {
-        // Its output is a file, and nothing tells when that grows, so it is looked at.
+        // The output is a file, which sends no notification when it grows, so the file is polled.
         while true {
             let isRunning = process.isRunning
             let held = stdoutSoFar.matches(of: /"heldBytes":(\d+)/).compactMap { Int64($0.1) }.max() ?? 0

@@ -4,7 +4,7 @@ import Testing
 
 /// Names that a URL, a redirect or a server gives, and lists in UTF-16.
 struct ServerNameTests {
-    /// Without a journal and with one.
+    /// The lengths of a file without a journal and of one with a journal.
     private static let lengths: [Int64] = [1000, 2 << 20]
 
     /// A server with one file, and with redirects that tests set.
@@ -22,7 +22,7 @@ struct ServerNameTests {
         #expect(try FaultContent(seed: 7).firstMismatch(inFile: place.path(name), length: length) == nil)
     }
 
-    /// The target's name counts, without its query. A second run finds the file.
+    /// The target's name is used, without its query. A second run finds the file.
     @Test(arguments: ["/tool-1.2.bin?sig=a/b", "tool-1.2.bin#x", "//127.0.0.1:PORT/tool-1.2.bin", "/next"], lengths)
     func aRedirectNamesTheFile(_ target: String, _ length: Int64) async throws {
         let server = try await server("/tool-1.2.bin", length)
@@ -77,7 +77,7 @@ struct ServerNameTests {
         await server.stop()
     }
 
-    /// A leading dot or hyphen goes, with a notice; `:`, `*` and `?` stay.
+    /// A leading dot or hyphen is removed, with a notice; `:`, `*` and `?` are kept.
     @Test(
         arguments: [
             ("/.hidden", "hidden", true), ("/-rf", "rf", true), ("/%2Ehidden", "hidden", true),
@@ -93,7 +93,7 @@ struct ServerNameTests {
         await server.stop()
     }
 
-    /// Raw control characters go out percent-encoded, from an argument and from a redirect.
+    /// Raw control characters are sent percent-encoded, from an argument and from a redirect.
     @Test(arguments: ["/a\u{7}b.bin", "/a\u{1B}]0;b.bin", "/a\u{7F}b.bin"], [true, false])
     func aControlCharacter(_ path: String, _ isRedirect: Bool) async throws {
         let encoded = path.unicodeScalars.map { scalar in

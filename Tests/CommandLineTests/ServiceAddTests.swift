@@ -2,9 +2,9 @@ import FaultServer
 import Foundation
 import Testing
 
-/// What `tow add` hands over, and what `tow limit` answers.
+/// Tests the requests of `tow add` and the answers of `tow limit`.
 struct ServiceAddTests {
-    /// Signed links have thousands of bytes, and the service takes no request without an end.
+    /// Signed links have thousands of bytes, and the service limits the size of a request.
     @Test(.timeLimit(.minutes(2))) func manyLongLinksAreAllAdded() async throws {
         let directory = try TestDirectory()
         let service = try ServiceProcess(directory)
@@ -18,7 +18,7 @@ struct ServiceAddTests {
         service.kill()
     }
 
-    /// `tow add` starts the service with the state directory alone.
+    /// `tow add` starts the service with only the state directory.
     @Test(.timeLimit(.minutes(2))) func theDownloadsDirectoryIsRemembered() async throws {
         let server = try await FaultServer.start(["/a.bin": Resource(length: 3 << 20, seed: 7)])
         let directory = try TestDirectory()
@@ -39,11 +39,12 @@ struct ServiceAddTests {
         await server.stop()
     }
 
-    /// Whoever has `tow` alone is told how to get the other, by a target that there is and that installs it.
+    /// Without towd, the message names a make target that exists and installs it.
     @Test func whereThereIsNoServiceTheWayToItIsNamed() async throws {
         let directory = try TestDirectory()
         let program = directory.file("tow")
-        // By another process: a child of this one that starts meanwhile would keep the copy open for writing (ETXTBSY).
+        // Another process copies the program: a child that starts meanwhile would keep the copy open for writing
+        // (ETXTBSY).
         let original = CommandRun.products.appendingPathComponent("tow").path
         _ = try await CommandRun([original, program.path], program: URL(fileURLWithPath: "/bin/cp")).finish()
         let state = ["HOME": directory.url.path, "XDG_RUNTIME_DIR": directory.url.path]
@@ -83,7 +84,7 @@ struct ServiceAddTests {
         service.kill()
     }
 
-    /// What is under way comes to rest a moment later; the answer is what it is then.
+    /// A running download pauses a moment later; the command answers with the state after that.
     @Test(.timeLimit(.minutes(2))) func aPauseIsAnsweredWhenItIsOne() async throws {
         let server = try await FaultServer.start(["/a.bin": Resource(length: 64 << 20, seed: 7, rate: 1 << 20)])
         let service = try ServiceProcess(try TestDirectory())

@@ -25,16 +25,16 @@ struct ServiceMemoryTests {
         let words = Self.unprivileged + ["/bin/sleep", "600"]
         process.executableURL = URL(fileURLWithPath: words[0])
         process.arguments = Array(words.dropFirst())
-        // Must not keep the output of the tests open.
+        // The process must not keep the output of the tests open.
         (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
         try process.run()
-        // It inherits a signal mask that blocks SIGTERM.
+        // The process inherits a signal mask that blocks SIGTERM.
         defer { kill(process.processIdentifier, SIGKILL) }
-        // Before it is sleep(1), the program that takes its privileges away has more than the one that looks.
+        // Before the process runs sleep(1), setpriv(1) has more privileges than the reader.
         while try await !read("/proc/\(process.processIdentifier)/exe") { try await Task.sleep(for: .milliseconds(20)) }
     }
 
-    /// Returns true if another process of this user may see the link. This takes the right to trace the target.
+    /// Returns `true` if another process of this user may read the link, which requires the right to trace the target.
     private func read(_ link: String) async throws -> Bool {
         let words = Self.unprivileged + ["/bin/readlink", link]
         return try await CommandRun(Array(words.dropFirst()), program: URL(fileURLWithPath: words[0])).finish().status

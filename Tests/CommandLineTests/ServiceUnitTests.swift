@@ -4,15 +4,16 @@ import Testing
 
 @testable import tow
 
-/// `tow service`, with a stand-in for `systemctl` that does what systemd would: it starts what the unit says.
+/// Tests `tow service` with a stand-in for `systemctl` that acts like systemd: it starts the program that the unit
+/// names.
 @Suite(.serialized) struct ServiceUnitTests {
-    /// A home directory, and programs before those of the system.
+    /// A home directory, with programs that come before those of the system.
     private final class Home {
         let directory: TestDirectory
 
         /// - Parameters:
-        ///   - control: the stand-in for `systemctl`; `nil`: no program of that name.
-        ///   - trial: the exit status of the stand-in for `systemd-run`, which tries the restrictions of the unit.
+        /// - control: The stand-in for `systemctl`; `nil` for no program of that name.
+        /// - trial: The exit status of the stand-in for `systemd-run`, which tries the restrictions of the unit.
         init(control: String? = Home.control, trial: Int = 0) throws {
             directory = try TestDirectory()
             try FileManager.default.createDirectory(at: directory.file("bin"), withIntermediateDirectories: true)
@@ -23,8 +24,8 @@ import Testing
 
         private func install(_ name: String, _ text: String) throws {
             try Data(text.utf8).write(to: directory.file(name))
-            // Written by another process: a program that this one has open, and with it for a moment whatever other tests
-            // start just then, cannot be run (execve(2), ETXTBSY).
+            // Another process writes the program: a program that this process, or briefly any child of another test,
+            // has open for writing cannot be run (execve(2), ETXTBSY).
             let copying = try Process.run(
                 URL(fileURLWithPath: "/usr/bin/install"),
                 arguments: ["-m", "0755", directory.path(name), directory.path("bin/" + name)])
@@ -36,14 +37,14 @@ import Testing
         var unit: URL { directory.file(".config/systemd/user/towd.service") }
         var unitText: String { (try? String(contentsOf: unit, encoding: .utf8)) ?? "" }
 
-        /// What the stand-in was asked for, a line each.
+        /// The arguments of each call of the stand-in.
         var asked: [String] {
             ((try? String(contentsOf: directory.file("asked"), encoding: .utf8)) ?? "").split(separator: "\n").map {
                 String($0)
             }
         }
 
-        /// The process that has the list.
+        /// The process that holds the lock of the list.
         var owner: pid_t {
             get throws {
                 let text = try String(contentsOf: directory.file(".local/state/towline/registry.lock"), encoding: .utf8)
@@ -141,7 +142,7 @@ import Testing
         #expect(try await home.tow("service", "remove").status == 0)
     }
 
-    /// A package is built on another system than the one that runs it.
+    /// A package may be built on another system than the one that runs it.
     @Test func namespacesCanBeLeftOut() async throws {
         let printed = try await Home(trial: 1).tow("service", "install", "--print", "--no-namespaces")
         #expect(printed.status == 0, "\(printed.stderr)")
@@ -159,7 +160,8 @@ import Testing
         #expect(printed.text.contains(words.map { "\"\($0)\"" }.joined(separator: " ") + "\n"), "\(printed.text)")
     }
 
-    /// What `tow add` started is handed over, with its list; and once it is systemd's, `tow add` starts it there.
+    /// A service started by `tow add` is handed over to systemd with its list; afterwards `tow add` starts it through
+    /// systemd.
     @Test func whatRunsIsHandedOver() async throws {
         let home = try Home()
         try FileManager.default.createDirectory(
@@ -183,7 +185,7 @@ import Testing
         #expect(try await home.tow("list").text.split(separator: "\n").count == 2)
     }
 
-    /// It is ended when the command says so, and not merely silent: what starts at once has the list.
+    /// The service has ended when the command reports that, so that a service started at once can open the list.
     @Test func whatIsAtWorkIsStopped() async throws {
         let home = try Home(control: nil)
         try FileManager.default.createDirectory(
@@ -201,7 +203,7 @@ import Testing
         await server.stop()
     }
 
-    /// What `tow add` started is ended by a command too.
+    /// The command also ends a service that `tow add` started.
     @Test func whatRunsIsStopped() async throws {
         let home = try Home(control: nil)
         try FileManager.default.createDirectory(

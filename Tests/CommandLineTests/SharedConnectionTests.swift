@@ -5,7 +5,7 @@ import TestServers
 import Testing
 import TowlineCurl
 
-/// Small files of an HTTP/2 server, from outside: as streams of few connections, and each of them right.
+/// Tests small files of an HTTP/2 server, from outside: they are streams of few connections, and each file is right.
 @Suite(.serialized, .timeLimit(.minutes(2)), .enabled(if: Programs.areThere(Programs.nginx, Programs.openssl)))
 struct SharedConnectionTests {
     private let nginx: Nginx
@@ -16,7 +16,7 @@ struct SharedConnectionTests {
         place = try TestDirectory()
     }
 
-    /// Lengths around what is small, and the commonest ones.
+    /// Lengths around the limit of small files, and the most common ones.
     private static func length(_ number: Int) -> Int {
         switch number % 50 {
         case 10: 0
@@ -30,7 +30,7 @@ struct SharedConnectionTests {
         FaultContent(seed: UInt64(number)).bytes(in: 0..<Int64(Self.length(number)))
     }
 
-    /// Puts files there; returns a list of their links, which redirect if they are `under` something.
+    /// Creates files on the server. Returns their links, which redirect if they are `under` a path.
     private func files(
         _ numbers: Range<Int>, certificate: String = "http2", under way: String = ""
     ) throws -> [String] {
@@ -40,7 +40,7 @@ struct SharedConnectionTests {
         }
     }
 
-    /// A list of links, beside what nginx serves.
+    /// Writes a list of links next to the files that nginx serves.
     private func listFile(_ urls: [String]) throws -> String {
         try nginx.folder.write("list", urls.joined(separator: "\n") + "\n")
     }
@@ -57,7 +57,7 @@ struct SharedConnectionTests {
         }
     }
 
-    /// Fetches files and expects that each came without a failure that was counted.
+    /// Fetches files and expects that each arrives without a counted failure.
     private func expectNoFailure(_ numbers: Range<Int>, certificate: String) async throws {
         let result = try await get(try files(numbers, certificate: certificate))
         #expect(result.status == 0, "\(result.stderr)")
@@ -65,19 +65,19 @@ struct SharedConnectionTests {
         #expect(!result.stderr.contains("retrying in"), "\(result.stderr)")
     }
 
-    /// How many part files are there.
+    /// The number of part files.
     private var running: Int { place.names.count { $0.hasSuffix(".tow") } }
 
-    /// How many requests were streams of connections that are shared.
+    /// The number of requests that were streams of shared connections.
     private var sharedCount: Int { nginx.log.count { $0.range == "bytes=0-262143" } }
 
-    // This one and the next run by themselves (`scripts/run-tests`).
+    // This test and the next run alone (`scripts/run-tests`).
     @Test func theyShareFewConnections() async throws {
         let result = try await get(try files(0..<400))
         #expect(result.status == 0, "\(result.stderr)")
         try expectFiles(0..<400)
         let connections = Dictionary(grouping: nginx.log, by: \.connection)
-        // Five begin before anything is known; then each of two threads has one that is shared.
+        // Five begin before any answer is known; then each of two threads has one shared connection.
         #expect(connections.count <= 7, "\(connections.mapValues(\.count))")
         let shared = connections.values.map(\.count).sorted().suffix(2)
         #expect(shared.reduce(0, +) > 300, "\(connections.mapValues(\.count))")
@@ -92,7 +92,7 @@ struct SharedConnectionTests {
         #expect((2...16).contains(Set(nginx.log.map(\.connection)).count))
     }
 
-    /// What turns out to be long costs a request for 256 KiB and gets connections of its own.
+    /// A file that proves to be long costs a request for 256 KiB and gets connections of its own.
     @Test func aLongOneAmongThemGetsItsOwn() async throws {
         let small = try files(0..<100)
         let result = try await get(small + [nginx.url("large", certificate: "http2")])
@@ -106,7 +106,7 @@ struct SharedConnectionTests {
         #expect(large.filter { $0.connection == shared }.count == 1, "\(large)")
     }
 
-    /// Nor are files shared between which others are that would have to be given up there.
+    /// Files do not share a connection if other files of the host would have to be stopped there.
     @Test func amongLongerOnesNothingIsShared() async throws {
         let small = try files(0..<8)
         let medium = try (0..<8).map { number in
@@ -119,7 +119,7 @@ struct SharedConnectionTests {
         #expect(sharedCount == 0 && nginx.log.count == 16)
     }
 
-    /// Under a limit every stream would wait for every other; and over HTTP/1.1 there are no streams.
+    /// Under a rate limit every stream would wait for every other, and HTTP/1.1 has no streams.
     @Test(arguments: [["--limit-rate-total", "2M"], ["--limit-rate", "1M"], ["--http1"]])
     func nothingIsSharedWhereItCannotBe(_ options: [String]) async throws {
         let result = try await get(try files(0..<60), options)
@@ -128,7 +128,7 @@ struct SharedConnectionTests {
         #expect(sharedCount == 0 && nginx.log.count == 60)
     }
 
-    /// A hundred small ones at once are followed by no more than sixteen long ones at once.
+    /// After a hundred concurrent small files, at most sixteen long files run at once.
     @Test(arguments: [("", ""), ("near/", "near/"), ("near/", "good/")])
     func longOnesAfterThemAreNoMoreThanAHostIsAskedFor(_ way: String, _ longWay: String) async throws {
         for number in 0..<40 {
@@ -140,7 +140,7 @@ struct SharedConnectionTests {
         let arguments = ["get", "--cacert", nginx.certificates.authority, "-i", list, "-x", "1", "--json"]
         let run = try CommandRun(arguments, directory: place.url)
         defer { run.signal(SIGKILL) }
-        // Each long one takes eight seconds: by now all that may have begun have.
+        // Each long file takes eight seconds: by now all that may begin have begun.
         for _ in 0..<400 where running < 16 {
             try await Task.sleep(for: .milliseconds(20))
         }
@@ -149,21 +149,22 @@ struct SharedConnectionTests {
         #expect(sharedCount > 100)
     }
 
-    /// A server that ends a connection after some requests (GOAWAY, RFC 9113 §6.8) loses none of them.
+    /// A server that ends a connection after some requests (GOAWAY, RFC 9113 §6.8) does not cost any of them.
     @Test func aConnectionThatIsEndedLosesNothing() async throws {
         try await expectNoFailure(0..<300, certificate: "http2-brief")
         #expect(sharedCount > 50)
     }
 
-    /// A server that is ready for three streams of a connection is not asked over many connections instead.
+    /// A server that allows three streams on a connection is not asked over many connections instead.
     @Test func aServerOfFewStreamsIsNotCrowded() async throws {
         try await expectNoFailure(0..<200, certificate: "http2-narrow")
         #expect(sharedCount > 150)
-        // Five at first, two that are shared, and sixteen at most for what is refused before the limit is known.
+        // Five connections at first, two shared ones, and at most sixteen for streams refused before the limit is
+        // known.
         #expect(Set(nginx.log.map(\.connection)).count <= 23)
     }
 
-    /// Runs with nginx behind a network, to which the links lead.
+    /// Runs `body` with links that lead to nginx through a simulated network.
     private func through(
         _ options: ShapingOptions, _ urls: [String], _ body: ([String]) async throws -> Void
     ) async throws {
@@ -174,13 +175,13 @@ struct SharedConnectionTests {
         try await body(urls.map { $0.replacing(":\(port)/", with: ":\(proxy.port)/") })
     }
 
-    /// The connection that most files come over falls silent: those under way are asked for once more elsewhere, and no
-    /// others are put on it.
+    /// The connection of most files falls silent: its files are requested again over other connections, and it gets no
+    /// further files.
     @Test(arguments: [0, 50]) func aSharedConnectionThatFallsSilentIsGivenUp(_ delay: Int) async throws {
         var network = ShapingOptions()
         network.delay = Int64(delay) * 1_000_000
         for number in 6...8 { network.stalled[number] = 100_000 }
-        // Which connection most files come over depends on how busy the machine is.
+        // The connection of most files differs with the load of the machine.
         for _ in 0..<6 {
             for name in place.names { try FileManager.default.removeItem(atPath: place.path(name)) }
             var fellSilent = false
@@ -196,7 +197,7 @@ struct SharedConnectionTests {
         Issue.record("none fell silent")
     }
 
-    /// Each connection is reset somewhere, with whatever is on it.
+    /// Each connection is reset somewhere, with all of its streams.
     @Test(arguments: [1, 2, 3], [0, 50]) func sharedConnectionsThatAreResetLoseNothing(
         _ seed: UInt64, _ delay: Int
     ) async throws {
@@ -212,7 +213,7 @@ struct SharedConnectionTests {
         #expect(sharedCount > 0)
     }
 
-    /// Redirected files share connections where they are led from and where they are led to.
+    /// Redirected files share connections both to the redirecting host and to the target host.
     @Test func redirectedOnesShareTheSame() async throws {
         let result = try await get(try files(0..<300, under: "near/"))
         #expect(result.status == 0, "\(result.stderr)")
@@ -223,12 +224,12 @@ struct SharedConnectionTests {
         #expect(connections.count <= 9, "\(connections.mapValues(\.count))")
     }
 
-    /// The server that they are led to has HTTP/1.1 alone, or three streams for a connection.
+    /// The target server has only HTTP/1.1, or three streams for a connection.
     @Test(arguments: ["good", "narrow"]) func redirectedOnesHeedTheOtherServer(_ way: String) async throws {
         let result = try await get(try files(0..<200, under: way + "/"), ["--progress", "none"])
         #expect(result.status == 0 && !result.stderr.contains("retrying in"), "\(result.stderr)")
         try expectFiles(0..<200)
-        // The first server gives nothing but redirects, which are small.
+        // The first server sends only redirects, which are small.
         let led = nginx.log.filter { $0.status == "302" }
         #expect(led.count >= 200 && led.count { $0.range == "bytes=0-262143" } > 150)
         let there = nginx.log.filter { $0.status == "206" }
@@ -236,9 +237,9 @@ struct SharedConnectionTests {
         #expect(Set(there.map(\.connection)).count <= (way == "good" ? 16 : 23))
     }
 
-    /// Files whose length the server does not say share as well; one of them that is long is asked for once more.
-    /// libcurl before 8.1 does not tell the end of a stream from a reset: such a server is asked over HTTP/1.1, where
-    /// chunks tell.
+    /// Files whose length the server does not state also share; a long one among them is requested again. libcurl
+    /// before 8.1 cannot distinguish the end of a stream from a reset: such a server is asked over HTTP/1.1, whose
+    /// chunks mark the end.
     @Test func thoseWithoutALengthShareToo() async throws {
         let urls = try files(0..<300, under: "chunked/") + [nginx.url("chunked/large", certificate: "http2")]
         let result = try await get(urls, ["--progress", "none"])
@@ -248,8 +249,8 @@ struct SharedConnectionTests {
         if CurlLibrary.provesStreamEnd {
             #expect(sharedCount > 200)
         } else {
-            // Each file is requested once over HTTP/1.1. The first ones, which showed the missing lengths, were so over
-            // HTTP/2.
+            // Each file is requested once over HTTP/1.1. The first ones, which showed the missing lengths, were also
+            // requested over HTTP/2.
             let small = nginx.log.filter { $0.path.contains("/chunked/") && !$0.path.hasSuffix("/large") }
             let again = small.count - 300
             #expect((0..<100).contains(again), "\(again)")
@@ -274,7 +275,7 @@ struct SharedConnectionTests {
         try expectFiles(0..<200)
     }
 
-    /// Far away, what counts is how many are asked for at once.
+    /// Over a long round trip, the number of concurrent requests determines the rate.
     @Test func farAwayManyRedirectedAreUnderWay() async throws {
         var network = ShapingOptions()
         network.delay = 200_000_000
@@ -288,7 +289,7 @@ struct SharedConnectionTests {
         try expectFiles(0..<300)
     }
 
-    /// The same of files that are there at once.
+    /// The same for files without redirects.
     @Test func farAwayManyAreUnderWay() async throws {
         var network = ShapingOptions()
         network.delay = 200_000_000
@@ -300,13 +301,13 @@ struct SharedConnectionTests {
             #expect(ContinuousClock.now - began < .milliseconds(6400))
         }
         try expectFiles(0..<600)
-        // Each window grows for itself, and the host has no more than sixteen connections.
+        // Each connection's window grows separately, and the host has no more than sixteen connections.
         let shared = Dictionary(grouping: nginx.log.filter { $0.range == "bytes=0-262143" }, by: \.connection)
         #expect(shared.values.count { $0.count >= 20 } == 11, "\(shared.mapValues(\.count))")
         #expect(Set(nginx.log.map(\.connection)).count <= 16)
     }
 
-    /// What a server that is near does, one that is far away may do to several connections at once.
+    /// A distant server may do to several connections at once what a near server does to one.
     @Test(arguments: ["http2-brief", "http2-narrow"]) func farAwayOddServersLoseNothing(_ kind: String) async throws {
         var network = ShapingOptions()
         network.delay = 50_000_000
@@ -316,7 +317,8 @@ struct SharedConnectionTests {
         }
         try expectFiles(0..<400)
         #expect(sharedCount > 50)
-        // Each of the narrow server's bears three streams; what is refused before that is known comes over its own.
+        // Each connection to the narrow server has three streams; files refused before that is known use connections of
+        // their own.
         if kind == "http2-narrow" { #expect(Set(nginx.log.map(\.connection)).count <= 5 + 11 + 16) }
     }
 

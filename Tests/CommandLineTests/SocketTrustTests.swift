@@ -21,7 +21,7 @@ struct SocketTrustTests {
         #expect(listener.received == "")
     }
 
-    /// A listener of this user is asked.
+    /// A listener of this user gets the request.
     @Test(.timeLimit(.minutes(1))) func aSocketOfThisUserIsAsked() async throws {
         let place = try TestDirectory()
         let listener = try Listener(at: place.path("s"), user: geteuid())

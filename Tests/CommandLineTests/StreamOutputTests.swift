@@ -2,7 +2,7 @@ import FaultServer
 import Foundation
 import Testing
 
-/// `-o` with what is no file: a device, a pipe, a descriptor. A shell opens the descriptors.
+/// Tests `-o` with a device, a pipe or a descriptor instead of a file. A shell opens the descriptors.
 struct StreamOutputTests {
     private static let length: Int64 = 2 << 20
 
@@ -37,7 +37,7 @@ struct StreamOutputTests {
         await server.stop()
     }
 
-    /// The reader may come before or after the command.
+    /// The reader may start before or after the command.
     @Test(arguments: [
         "cat pipe >got & $tow get -o pipe $url; s=$?; wait; exit $s",
         "$tow get -d . -o pipe $url & cat pipe >got; wait $!",
@@ -52,7 +52,7 @@ struct StreamOutputTests {
         await server.stop()
     }
 
-    /// A link to a pipe is a pipe, also before its reader comes.
+    /// A link to a pipe is a pipe, also before its reader starts.
     @Test func aLinkToAPipe() async throws {
         let server = try await server()
         let place = try TestDirectory()
@@ -117,7 +117,7 @@ struct StreamOutputTests {
         #expect(result.status == 2 && result.stderr.contains("standard output"), "\(result.stderr)")
     }
 
-    /// A list chooses no device.
+    /// A list cannot choose a device.
     @Test func aListWritesToNoDevice() async throws {
         let server = try await server()
         let place = try TestDirectory()

@@ -2,8 +2,8 @@ import Foundation
 import TestServers
 import Testing
 
-/// The system's certificate authorities, in a mount namespace of one test's own: there `/etc/ssl/certs` is a folder of the
-/// test's, as `update-ca-certificates(8)` would leave it or as somebody has changed it by hand.
+/// Tests the system's certificate authorities in a mount namespace of the test: `/etc/ssl/certs` is a folder of the
+/// test's there, as `update-ca-certificates(8)` would leave it or as a user has changed it by hand.
 @Suite(
     .serialized, .timeLimit(.minutes(3)),
     .enabled(
@@ -22,12 +22,12 @@ struct SystemAuthoritiesTests {
 
     private static let file = "ca-certificates.crt"
 
-    /// Where the server's authority is.
+    /// The place of the server's authority.
     enum Home: CaseIterable {
         case file, directory, both, nowhere
     }
 
-    /// A folder as `/etc/ssl/certs` may be. Something is in its file in any case.
+    /// Creates a folder like `/etc/ssl/certs`. Its file always contains a certificate.
     private func authorities(_ home: Home) throws -> String {
         let certificates = nginx.certificates
         let folder = nginx.folder.path + "/certs"
@@ -43,7 +43,7 @@ struct SystemAuthoritiesTests {
         return folder
     }
 
-    /// `tow get` where the system's authorities are those; what it opens goes to `trace`.
+    /// Runs `tow get` with these authorities of the system; the files that it opens are recorded in `trace`.
     private func get(_ home: Home, _ arguments: String...) async throws -> CommandRun.Result {
         try await get(authorities(home), arguments: arguments)
     }
@@ -52,7 +52,7 @@ struct SystemAuthoritiesTests {
         try await get(folder, before: before, arguments: arguments)
     }
 
-    /// - Parameter before: lines for the shell.
+    /// - Parameter before: Lines for the shell.
     private func get(
         _ folder: String, before: String = "", arguments: [String]
     ) async throws -> CommandRun.Result {
@@ -65,7 +65,7 @@ struct SystemAuthoritiesTests {
         ).finish()
     }
 
-    /// How often the file of authorities was read.
+    /// The number of times the file of authorities was read.
     private var readings: Int {
         nginx.folder.read("trace").split(separator: "\n").count {
             $0.contains("/" + Self.file) && !$0.contains("ENOENT")
@@ -74,7 +74,7 @@ struct SystemAuthoritiesTests {
 
     @Test(arguments: Home.allCases) func authoritiesCountWhereverTheyAre(_ home: Home) async throws {
         let result = try await get(home, nginx.url("small", certificate: "good"))
-        // The directory is asked first, for the one that is wanted.
+        // The directory is searched first, for the wanted authority.
         #expect(readings == (home == .file || home == .nowhere ? 1 : 0))
         if home == .nowhere {
             #expect(result.status == 1, "\(result.stderr)")
@@ -91,7 +91,7 @@ struct SystemAuthoritiesTests {
         let result = try await get(home, "-x", "4", nginx.url("slow/large", certificate: "good"))
         #expect(result.status == 0, "\(result.stderr)")
         #expect(try Nginx.content.firstMismatch(inFile: place.path("large"), length: Nginx.largeLength) == nil)
-        // What was cut is logged when nginx next looks at its connection.
+        // nginx logs a cut connection when it next checks that connection.
         for _ in 0..<100 where Set(nginx.log.map(\.connection)).count < 4 {
             try await Task.sleep(for: .milliseconds(50))
         }
@@ -99,8 +99,8 @@ struct SystemAuthoritiesTests {
         #expect(readings == (home == .file ? 1 : 0))
     }
 
-    /// One with a new key is in the file, and in the directory there is still the one of that name with the old key. A certificate
-    /// that does not say by which key it was signed (RFC 5280 §4.2.1.1) does not even tell which of them is meant.
+    /// The file has an authority with a new key, and the directory still has the one of the same name with the old key.
+    /// A certificate that does not name its signing key (RFC 5280 §4.2.1.1) does not show which of them signed it.
     @Test(arguments: ["good", "no-key-id"]) func whoHasTheNameHidesNobody(certificate: String) async throws {
         let folder = try authorities(.file)
         try ServerProgram.run(
@@ -113,7 +113,7 @@ struct SystemAuthoritiesTests {
         #expect(readings == 1)
     }
 
-    /// Only the user can correct it: no further attempt is made, and the message says what to do.
+    /// Only the user can correct the file: no further attempt is made, and the message says what to do.
     @Test(arguments: [nil, "", "no certificate"] as [String?]) func aFileThatCannotBeReadIsPermanent(_ content: String?)
         async throws
     {
@@ -128,15 +128,15 @@ struct SystemAuthoritiesTests {
         #expect(place.names.isEmpty)
     }
 
-    /// A server's own certificate may be among the authorities; that of another name, or of last year, is none the better for
-    /// them.
+    /// A server's own certificate may be among the authorities. A certificate for another name or an expired one is
+    /// refused even there.
     @Test(arguments: [("self-signed", 0), ("other-host", 1), ("expired", 1)])
     func certificatesThemselvesAreLookedAt(certificate: String, status: Int32) async throws {
         let result = try await get(.both, nginx.url("small", certificate: certificate))
         #expect(result.status == status, "\(result.stderr)")
     }
 
-    /// What the environment names takes the place of the system's file, or of its directory, as for OpenSSL and curl.
+    /// The environment variables replace the system's file or its directory, as in OpenSSL and curl.
     @Test(arguments: [
         ("SSL_CERT_FILE=authority.pem", 0), ("CURL_CA_BUNDLE=authority.pem", 0), ("SSL_CERT_DIR=named", 0),
         ("SSL_CERT_FILE=self-signed.pem CURL_CA_BUNDLE=authority.pem", 0), ("SSL_CERT_FILE= CURL_CA_BUNDLE=", 1),
@@ -157,14 +157,14 @@ struct SystemAuthoritiesTests {
         #expect(result.status == status, "\(result.stderr)")
     }
 
-    /// What does not have them stands in for the system's where that has.
+    /// A file in the environment without the authority replaces the system's file that has it.
     @Test func theEnvironmentTakesThemAway() async throws {
         let other = nginx.certificates.folder.path + "/self-signed.pem"
         let result = try await get(
             authorities(.file), before: "export SSL_CERT_FILE=\(other)\n", nginx.url("small", certificate: "good"))
         #expect(result.status == 1, "\(result.stderr)")
         #expect(readings == 0)
-        // Who does not know of the variable hears of it.
+        // The message names the variable to users who do not know of it.
         let doubt = "self-signed.pem (environment variable SSL_CERT_FILE) lacks the authority"
         #expect(result.stderr.contains(doubt), "\(result.stderr)")
     }
@@ -175,7 +175,7 @@ struct SystemAuthoritiesTests {
         #expect(readings == 0)
     }
 
-    /// A file of one's own takes the place of both.
+    /// The user's own file replaces both.
     @Test(arguments: [Home.file, .directory]) func aFileOfOnesOwnStandsAlone(_ home: Home) async throws {
         let other = nginx.certificates.folder.path + "/self-signed.pem"
         let result = try await get(home, "--cacert", other, nginx.url("small", certificate: "good"))

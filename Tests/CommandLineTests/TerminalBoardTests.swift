@@ -4,7 +4,7 @@ import TowlineEngine
 
 @testable import tow
 
-/// What a person sees: frames written to a model of a terminal.
+/// Tests the lines that a user sees: frames written to a model of a terminal.
 struct TerminalBoardTests {
     private func options(_ name: String) throws -> DownloadOptions {
         DownloadOptions(url: try HTTPURL(parsing: "http://a.test/\(name)"), target: .file(directory: ".", name: nil))
@@ -64,7 +64,7 @@ struct TerminalBoardTests {
         #expect(screen.text[7] == "50 running (43 not shown) - 0 done - 0 B/s")
     }
 
-    /// Where there is no room for all, those that run are to be seen.
+    /// If there is no room for all downloads, the running ones are shown.
     @Test func thoseThatWaitAreLeftOutFirst() throws {
         var board = TerminalBoard(style: ProgressBarTests.ascii)
         var waiting = TransferSnapshot()
@@ -85,7 +85,7 @@ struct TerminalBoardTests {
         board.started(1, try options("one"), now: .zero)
         board.progressed(1, snapshot(500), now: .zero)
         let wide = board.frame(width: 100, height: 24, now: .zero, isLast: false)
-        // The terminal has wrapped the line by now: the model shows it as the narrow one would.
+        // The terminal has wrapped the line by now: the model shows the line as the narrow terminal would.
         var screen = ScreenModel(width: 50)
         screen.write(wide)
         screen.write(board.frame(width: 50, height: 24, now: .milliseconds(125), isLast: false))

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What the command says of itself, and of command lines that make no sense.
+/// Tests the command's help, and its answers to invalid command lines.
 struct UsageTests {
     @Test(arguments: [["--version"], ["get", "--version"]])
     func versionIsOneLine(_ arguments: [String]) async throws {
@@ -19,7 +19,7 @@ struct UsageTests {
         #expect(result.stderr == "")
     }
 
-    /// Every option, in its group: who adds one adds it here and to docs/command-line.md.
+    /// Every option, in its group: a new option is added here and to docs/command-line.md.
     @Test func helpOfGetHasEveryOptionInItsGroup() async throws {
         let groups: KeyValuePairs<String, [String]> = [
             "OUTPUT:": [
@@ -130,7 +130,7 @@ struct UsageTests {
     }
 
     @Test func aSecretFromAFileIsReadOnce() async throws {
-        // A pipe gives its text once; read twice, the second reader would wait or find nothing.
+        // A pipe delivers its text once: a second reader would wait or find no text.
         let result = try await CommandRun.run(["get", "--user-file", "/dev/stdin", "ftp://a.test/"], input: "a:b\n")
         #expect(result.status == 2)
         #expect(!result.stderr.contains("user-file"))

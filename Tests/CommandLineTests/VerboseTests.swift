@@ -1,7 +1,7 @@
 import FaultServer
 import Testing
 
-/// `tow get -v`: why a download does what it does, for a report to its developers.
+/// Tests `tow get -v`, which explains a download's decisions for a report to its developers.
 struct VerboseTests {
     private static let secrets = ["-H", "X-Key: canary", "--user", "canary:canary"]
 

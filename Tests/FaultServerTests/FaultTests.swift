@@ -152,7 +152,7 @@ import Testing
         let fault = try #require(Fault.all[name])
         let received = try await answer(fault, silence: 0.2)
         #expect(received.ending != .refused)
-        // These show themselves over HTTP/2, to several requests at one time, or without a range only.
+        // These faults have an effect only over HTTP/2, with several concurrent requests, or without a range.
         let hidden: Set = ["connectionLimit", "connectionLimitByReset", "goAway", "resetStream", "unaskedPart"]
         let isCorrect = received.bytes == (try await answerOfCorrectServer()).bytes
         #expect(!isCorrect || hidden.contains(name))

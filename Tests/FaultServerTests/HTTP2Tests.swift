@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test func curlGetsTheRightFile() async throws {
-        // More than curl's first window, so that flow control is at work.
+        // The length exceeds curl's initial window, so that flow control takes effect.
         let length: Int64 = 30_000_001
         try await withFile(length: length, options: options) { server in
             try await withDirectory { directory in
@@ -46,11 +46,11 @@ import Testing
             let result = await curl(server)
             #expect(result.status == 92)
             #expect(result.output.contains("2 200 "))
-            // How much of it curl hands on before it sees the reset is up to curl.
+            // The number of bytes that curl outputs before the reset is not defined.
             #expect(server.log.bodyBytesServed("/file") == 65_536)
         }
         try await withFile(.always(.shortBody()), options: options) { server in
-            // The stream ends in order, short of its Content-Length: 18 or 92, by the version of curl.
+            // The stream ends without an error before its Content-Length. curl exits with 18 or 92, by its version.
             let result = await curl(server)
             #expect([18, 92].contains(result.status))
         }

@@ -2,26 +2,26 @@ import FaultServer
 import Foundation
 import Testing
 
-/// How a connection came to its end, seen by a client that reads to it.
+/// The way a connection ended, as seen by a client that reads to the end.
 enum Ending: Equatable {
     case closed
     case reset
-    /// Nothing came for the time given.
+    /// No byte arrived within the timeout.
     case silent
-    /// The client had read as much as it wanted.
+    /// The client reached its limit of bytes.
     case enough
     /// The connection was refused.
     case refused
 }
 
-/// Everything that came over a connection.
+/// The bytes that a client received on a connection, and the way the connection ended.
 struct Received {
     var bytes: [UInt8]
     var ending: Ending
 
     /// The bytes up to the first empty line.
     var head: String { String(decoding: bytes[..<headEnd], as: UTF8.self) }
-    /// The bytes after it.
+    /// The bytes after the first empty line.
     var body: [UInt8] { Array(bytes[min(bytes.count, headEnd + 4)...]) }
     var status: Int? { head.split(separator: " ").dropFirst().first.flatMap { Int($0) } }
 
@@ -35,10 +35,10 @@ struct Received {
     }
 }
 
-/// A client of plain blocking sockets, each on a thread of its own: the server's tasks need the threads of Swift's pool.
+/// A client with blocking sockets, each on a separate thread, because the server needs the cooperative threads.
 enum RawClient {
-    /// Sends a GET with `Connection: close` and reads to the end. Only a test that waits for silence makes it short: on
-    /// a busy machine a server may take seconds to answer.
+    /// Sends a GET with `Connection: close` and reads to the end. Only tests that expect silence use a short `silence`,
+    /// because a server on a busy machine may need seconds to respond.
     static func get(
         _ server: FaultServer, _ target: String = "/file", _ fields: [String] = [], silence: Double = 60,
         limit: Int = 1 << 24
@@ -61,7 +61,7 @@ enum RawClient {
             }
             let request = Array(text.utf8)
             let sent = send(descriptor, request, request.count, Int32(MSG_NOSIGNAL))
-            // A reset that came before the request is told by send alone; recv would then find an orderly end.
+            // Only `send` reports a reset before the request. `recv` would then report an orderly end.
             let wasReset = sent < 0 && errno == ECONNRESET
             var received = read(descriptor, limit)
             if wasReset { received.ending = .reset }
@@ -69,14 +69,14 @@ enum RawClient {
         }
     }
 
-    /// Whether a socket that shares with nobody cannot have the port.
+    /// Returns whether a new socket, without address sharing, cannot bind to the port.
     static func isTaken(port: Int) -> Bool {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
         return withAddress(port) { bind(descriptor, $0, $1) } != 0
     }
 
-    /// Another descriptor of the socket that listens at the port.
+    /// Returns a duplicate of the descriptor that listens on the port; `nil` if no descriptor listens.
     static func copyOfListener(port: Int) -> Int32? {
         (3..<1024).lazy.filter { listens($0, port) }.map { fcntl($0, F_DUPFD_CLOEXEC, 3) }.first { $0 >= 0 }
     }
@@ -120,12 +120,12 @@ enum RawClient {
 }
 
 extension ServerLog {
-    /// Returns when every reply that began is over. What the log counts it counts after the kernel took it: a client
-    /// that knows the length may have everything by then.
+    /// Waits until every started response has ended. The log counts bytes after the kernel accepted them, so a client
+    /// that knows the length may have received all bytes earlier.
     func allEnded() async { await wait { $0.requests.allSatisfy { $0.ended != nil } } }
 }
 
-/// Runs a shell command; gives its exit status and what it wrote to standard output.
+/// Runs a shell command, and returns its exit status and its standard output.
 func shell(_ command: String) async -> (status: Int32, output: String) {
     await blocking {
         guard let pipe = popen(command, "r") else { return (-1, "") }
@@ -136,14 +136,14 @@ func shell(_ command: String) async -> (status: Int32, output: String) {
     }
 }
 
-/// Runs what blocks on a thread of its own.
+/// Runs blocking code on a separate thread.
 func blocking<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread { continuation.resume(returning: body()) }
     }
 }
 
-/// Starts a server, hands it to the body, and stops it.
+/// Starts a server, calls `body` with the server, and stops it.
 func withServer<Result>(
     _ resources: [String: Resource], options: ServerOptions = ServerOptions(),
     _ body: (FaultServer) async throws -> Result
@@ -159,7 +159,7 @@ func withServer<Result>(
     }
 }
 
-/// Starts a server of one file at `/file`.
+/// Starts a server with one file at `/file`, calls `body` with the server, and stops it.
 func withFile<Result>(
     length: Int64 = 100_000, rate: Int64? = nil, _ behaviour: Behaviour = .correct,
     options: ServerOptions = ServerOptions(), _ body: (FaultServer) async throws -> Result
@@ -168,7 +168,7 @@ func withFile<Result>(
         ["/file": Resource(length: length, rate: rate, behaviour: behaviour)], options: options, body)
 }
 
-/// A new empty directory, removed after the body.
+/// Creates an empty directory, calls `body` with its path, and deletes the directory.
 func withDirectory<Result>(_ body: (String) async throws -> Result) async throws -> Result {
     let path = NSTemporaryDirectory() + "fault-server-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -177,7 +177,7 @@ func withDirectory<Result>(_ body: (String) async throws -> Result) async throws
 }
 
 extension Received {
-    /// Whether the body is that range of the content with that seed.
+    /// Returns whether the body is this range of the content with this seed.
     func isContent(_ range: Range<Int64>, seed: UInt64 = 1) -> Bool {
         body == FaultContent(seed: seed).bytes(in: range)
     }

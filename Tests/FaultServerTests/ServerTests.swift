@@ -47,7 +47,7 @@ import Testing
             #expect(ContinuousClock.now - start > .milliseconds(300))
             server.liftSharedRate()
             #expect(await response.isContent(0..<8_000_000))
-            // Twenty seconds, but for that.
+            // With the limit, the response would take twenty seconds.
             #expect(ContinuousClock.now - start < .seconds(10))
         }
     }
@@ -69,8 +69,8 @@ import Testing
         }
     }
 
-    /// A client that sends its next request as soon as it has the whole response has one request at a time, however
-    /// late the server's last write returns.
+    /// A client that sends its next request after the complete response has one request at a time, even if the server's
+    /// last write returns late.
     @Test(arguments: [0, 1000, 600_000]) func aReceivedResponseDoesNotCountAsRunning(_ length: Int64) async throws {
         let most = Atomic(0)
         let behaviour = Behaviour { context in
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    /// Between its fork and the beginning of its program a child has every socket of ours.
+    /// A child process has a copy of every socket between its fork and its exec.
     @Test func aChildThatIsBeingStartedTakesNoConnection() async throws {
         try await withFile(length: 10) { server in
             let copy = try #require(RawClient.copyOfListener(port: server.port))
@@ -135,7 +135,7 @@ import Testing
         try await withFile(length: 1000, .always(.stall(after: 10))) { server in
             async let received = RawClient.get(server)
             await server.log.wait { $0.bodyBytesServed("/file") == 10 }
-            // It runs until its input ends, and would keep the connection open for as long.
+            // The child runs until its input ends, and would keep an inherited connection open.
             let child = try #require(popen("exec cat >/dev/null", "w"))
             await server.closeConnections(reset: false)
             #expect(await received.ending == .closed)

@@ -28,8 +28,9 @@ import Testing
         await RawClient.exchange(port: Int(proxy.port), Self.request, silence: silence, limit: limit)
     }
 
-    /// The time that `body` takes to receive what the file's first bytes are, `length` of them by each client. A busy machine may make it longer than the proxy does, never shorter: so the proxy is
-    /// asked again until one time is short enough, and each must be long enough.
+    /// Measures the time that `body` takes to receive the first `length` bytes of the file with each client. A busy
+    /// machine can only increase the time. Each time must be at least `least`; the measurement is repeated, up to ten
+    /// times, until one time is at most `most`.
     private func expectTime(
         atLeast least: Duration, atMost most: Duration, length: Int64, _ body: () async throws -> [Received]
     ) async throws {
@@ -39,7 +40,7 @@ import Testing
             let start = ContinuousClock.now
             let received = try await body()
             times.append(ContinuousClock.now - start)
-            // Comparing takes its time, too.
+            // The comparison takes time too, so it is not part of the measured time.
             for one in received where length > 0 { #expect(one.isContent(0..<length)) }
         } while times[times.count - 1] > most && times.count < 10
         #expect(times.allSatisfy { $0 >= least }, "\(times)")
@@ -59,7 +60,7 @@ import Testing
         }
     }
 
-    /// A connection's link has saved up, for 50 ms at most, while the server came to answer.
+    /// The link of a connection accumulates at most 50 ms of unused rate while the server prepares its response.
     @Test func keepsTheRateOfAConnection() async throws {
         var options = ShapingOptions()
         options.rate = 4_000_000
@@ -70,7 +71,7 @@ import Testing
         }
     }
 
-    /// An idle link has saved up for 50 ms: it is idle for longer than that before each time.
+    /// An idle link accumulates 50 ms of unused rate. The link is idle for longer before each measurement.
     @Test func connectionsShareTheTotalRate() async throws {
         var options = ShapingOptions()
         options.totalRate = 8_000_000
@@ -88,7 +89,7 @@ import Testing
         var options = ShapingOptions()
         options.delay = 100_000_000
         try await withProxy(options) { proxy in
-            // A few milliseconds for the server, which is a debug build.
+            // The server, a debug build, may take a few milliseconds.
             try await expectTime(atLeast: .milliseconds(199), atMost: .milliseconds(212), length: 0) {
                 [await get(proxy, limit: 1)]
             }
@@ -99,7 +100,7 @@ import Testing
         var options = ShapingOptions()
         options.delay = 50_000_000
         options.window = 100_000
-        // Ten windows, each a round trip after the one before; the first after two.
+        // Ten windows, each one round trip after the previous window. The first window takes two round trips.
         try await withProxy(options, length: 990_000) { proxy in
             try await expectTime(atLeast: .milliseconds(545), atMost: .milliseconds(590), length: 990_000) {
                 [await get(proxy)]
@@ -124,7 +125,7 @@ import Testing
         options.rate = 10_000_000
         options.slow = [2: 0.02]
         try await withProxy(options, length: 500_000) { proxy in
-            // The rate of the others is what a link saves up in all: they may take no time.
+            // The other rates are below the accumulated amount of a link, so these may take no time.
             for range in [0...2000, 2375...60_000, 0...2000] {
                 let start = ContinuousClock.now
                 #expect(await get(proxy).isContent(0..<500_000))
@@ -181,7 +182,7 @@ import Testing
         }
     }
 
-    /// Returns when the proxy has told its last figures.
+    /// Waits until the proxy has no open connections, so that its statistics are final.
     private func stopped(_ proxy: ShapingProxy) async {
         while proxy.statistics.open > 0 { await Task.yield() }
     }

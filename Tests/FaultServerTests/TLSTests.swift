@@ -51,8 +51,8 @@ import Testing
         }
     }
 
-    /// Reads to the end with Python, which tells an end without close_notify from an orderly one, if it is asked to where
-    /// it is built with OpenSSL 3; curl 7.88 takes both for the end of a body.
+    /// A Python program that reads to the end. Python can distinguish an end without close_notify from an orderly end
+    /// (with OpenSSL 3 only if the option is cleared). curl 7.88 treats both as the end of a body.
     private static let reader = """
         import socket, ssl, sys
         context = ssl.create_default_context(cafile=sys.argv[1])

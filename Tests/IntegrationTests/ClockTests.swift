@@ -2,14 +2,14 @@ import FaultServer
 import Foundation
 import Testing
 
-/// Catalogue F with the built command: a wall clock that is wrong, or set while a download runs (rows 111–114). Time is
-/// measured by the server and by this process, whose clocks are right.
+/// Catalogue F with the built command: a wall clock that is wrong, or is set while a download runs (rows 111–114). The
+/// server and this process, whose clocks are right, measure the time.
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct ClockTests {
     private static let hour: Int64 = 3600
     private static let day: Int64 = 86_400
 
-    /// Row 111: the clock is set while a failed attempt is waited out. The wait is neither longer nor shorter.
+    /// Row 111: the clock is set during the wait after a failed attempt. The wait is neither longer nor shorter.
     @Test(arguments: [hour, -hour, day, -day]) func row111JumpInBackoff(_ jump: Int64) async throws {
         let clock = try await WallClock()
         try await Site.with(try await Site(.first(2, .status(429)))) { site in
@@ -21,7 +21,7 @@ struct ClockTests {
             await site.server.log.wait { $0.requests(Site.path).count >= 2 }
             try clock.set(0)
             try site.law(try await run.finish(), status: 0)
-            // Two seconds and four, each with a quarter more or less.
+            // The waits are two and four seconds, each up to a quarter longer or shorter.
             let times = site.requests.map(\.time)
             try #require(
                 times.count == 3,
@@ -31,7 +31,8 @@ struct ClockTests {
         }
     }
 
-    /// Row 111: the clock is set while bytes come: no stall is seen, nothing is asked for again, no rate limit let go.
+    /// Row 111: the clock is set while bytes arrive: no stall is detected, no byte is requested again, the rate limit
+    /// holds.
     @Test(arguments: [hour, -hour]) func row111JumpWhileBytesCome(_ jump: Int64) async throws {
         let clock = try await WallClock()
         try await Site.with(try await Site(length: 6_000_000)) { site in
@@ -49,8 +50,8 @@ struct ClockTests {
         }
     }
 
-    /// Row 112: Retry-After as a date counts from the server's own Date, whatever the client's clock says, and though it
-    /// is set during the wait.
+    /// Row 112: a Retry-After date counts from the server's own Date, whatever the client's clock shows, and even if
+    /// that clock is set during the wait.
     @Test(arguments: [0, hour, -hour], [hour, -hour]) func row112RetryAfterDate(
         _ before: Int64, _ jump: Int64
     ) async throws {
@@ -71,7 +72,7 @@ struct ClockTests {
         }
     }
 
-    /// Rows 111, 113: the clock is set between two runs, by an hour or to another year: what is there counts.
+    /// Rows 111, 113: the clock is set between two runs, by an hour or to another year: held bytes still count.
     @Test(arguments: [hour, -hour, -60 * 365 * day]) func row113JumpBetweenRuns(_ jump: Int64) async throws {
         let clock = try await WallClock()
         try await Site.with(try await Site(Resource(length: 8_000_000, rate: 3_000_000))) { site in
@@ -85,7 +86,7 @@ struct ClockTests {
             let second = try await site.tow(environment: clock.environment)
             try site.law(second, status: 0)
             #expect(site.served - before < 8_000_000 - 2_000_000)
-            // And once more: it is known as finished, and nothing is asked.
+            // Another run knows the file as finished, and sends no request.
             let requests = site.requests.count
             try clock.set(0)
             #expect(try await site.tow(environment: clock.environment).status == 0)
@@ -93,7 +94,7 @@ struct ClockTests {
         }
     }
 
-    /// Row 114: years before and after those that 32 bits count, with a wait in between.
+    /// Row 114: years outside the range of 32 bits, with a wait in between.
     @Test(arguments: ["2039-01-01T12:00:00Z", "1971-01-01T12:00:00Z", "2107-01-01T00:00:00Z"])
     func row114OtherYears(_ text: String) async throws {
         let date = try #require(ISO8601DateFormatter().date(from: text))
@@ -102,15 +103,15 @@ struct ClockTests {
         try await Site.with(try await Site(.first(2, .shortBody(after: 1_000_000)))) { site in
             site.server.set(
                 .script([.status(429), .shortBody(after: 1_000_000), .status(429)]), for: Site.path)
-            // One connection: how many join it depends on how fast the machine is.
+            // The test uses one connection, because the number of added ones depends on the speed of the machine.
             try site.law(try await site.tow(["-x", "1"], environment: clock.environment), status: 0)
             #expect(site.requests.count == 4)
         }
     }
 
-    /// Row 111: no timer of the program follows the wall clock. A clock that is put in front of a program does not
-    /// reach timers that the kernel keeps, so the test reads the calls to the kernel: timers, and waits with a limit
-    /// (futex(2)). A relative sleep is not affected by a change of the clock (clock_nanosleep(2)).
+    /// Row 111: no timer of the program follows the wall clock. The replaced clock does not reach the kernel's timers,
+    /// so the test reads the calls to the kernel: timers, and waits with a limit (futex(2)). A change of the clock does
+    /// not affect a relative sleep (clock_nanosleep(2)).
     @Test(.enabled(if: DiskFaultTests.canTrace)) func row111NoTimerFollowsTheWallClock() async throws {
         try await Site.with(try await Site(.first(2, .closeBeforeHead))) { site in
             let calls = "timerfd_create,timerfd_settime,timer_create,clock_nanosleep,alarm,setitimer,futex"
@@ -121,10 +122,10 @@ struct ClockTests {
                 !["timerfd_settime", " resumed>", "clock_nanosleep(CLOCK_REALTIME, 0, "].contains(where: $0.contains)
             }
             let (waits, timers) = (lines.filter { $0.contains("futex(") }, lines.filter { !$0.contains("futex(") })
-            // A wait names the wall clock, and no clock if it is the monotonic one. The retries of this download wait.
+            // A wait names the wall clock, and no clock for the monotonic one. The retries of this download wait.
             let limited = waits.filter { $0.contains("FUTEX_WAIT") && $0.contains("{tv_sec") }
             #expect(!limited.isEmpty)
-            // Settings of a timer name its descriptor, everything else its clock, if it is not the wall clock's.
+            // The settings of a timer name its descriptor. Other calls name their clock, unless that is the wall clock.
             let others =
                 limited.filter { $0.contains("FUTEX_CLOCK_REALTIME") }
                 + timers.filter { !$0.contains("CLOCK_MONOTONIC") && !$0.contains("CLOCK_BOOTTIME") }

@@ -3,7 +3,7 @@ import Testing
 import TowlineCore
 import TowlineEngine
 
-/// Catalogue A: how a connection, a head or a body can break (rows 1–11, 43–47, 50, 51).
+/// Catalogue A: faults of a connection, a head or a body (rows 1–11, 43–47, 50, 51).
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct ConnectionFaultTests {
     static let passing: [Scenario] = [
@@ -90,7 +90,7 @@ struct ConnectionFaultTests {
 
     @Test(arguments: failing) func faultThatStays(_ scenario: Scenario) async throws { try await scenario.play() }
 
-    /// Row 4: what the catalogue asks of the stall timeout: it begins anew with each byte.
+    /// Row 4: the stall timeout restarts with each byte, as the catalogue requires.
     @Test func row4SilenceShorterThanTheStallTimeoutIsNoFault() async throws {
         try await Site.with(try await Site(.first(1, .pause(.milliseconds(400))))) { site in
             try site.expectFile(try await site.download { $0.stallTimeout = .seconds(20) })
@@ -98,7 +98,7 @@ struct ConnectionFaultTests {
         }
     }
 
-    /// Row 5: what follows the length, made to look like the next response, is never taken for the file.
+    /// Row 5: bytes after the length that look like the next response are never taken for the file.
     @Test func row5SurplusIsNoResponse() async throws {
         try await Site.with(try await Site(.first(1, .unaskedSurplus))) { site in
             try site.expectFile(try await site.download())
@@ -119,7 +119,7 @@ struct ConnectionFaultTests {
         }
     }
 
-    /// Row 9: what an earlier run left under a wrong length is not joined to anything.
+    /// Row 9: bytes that an earlier run received under a wrong length are not joined to others.
     @Test func row9AWrongLengthOfAnEarlierRunIsForgotten() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -129,7 +129,8 @@ struct ConnectionFaultTests {
         }
     }
 
-    /// Row 11: a length was known once, so a body that only the connection's end delimits is not whole before it.
+    /// Row 11: after a length was known once, a body delimited only by the end of the connection is incomplete before
+    /// it.
     @Test func row11LengthOnceKnownHoldsForACloseDelimitedAnswer() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -140,7 +141,7 @@ struct ConnectionFaultTests {
         }
     }
 
-    /// Row 43: a server that bears k connections is not asked for more for long, and every byte comes.
+    /// Row 43: a server that allows k connections is soon asked for no more, and every byte arrives.
     @Test(arguments: [1, 2, 3]) func row43TooManyConnectionsByStatus(_ limit: Int) async throws {
         try await tooMany(.connectionLimit(limit), limit)
     }
@@ -149,8 +150,8 @@ struct ConnectionFaultTests {
         try await tooMany(.connectionLimitByReset(limit), limit)
     }
 
-    /// Row 43: the server notices late that a connection was closed, and still counts it. It is not taken for one that
-    /// allows fewer connections.
+    /// Row 43: the server notices late that a connection was closed, and still counts it. The download does not
+    /// conclude that the server allows fewer connections.
     @Test func row43ClosedConnectionsAreNoticedLate() async throws {
         var resource = Resource(length: 12_000_000, rate: 1_000_000, behaviour: .always(.connectionLimit(3)))
         resource.lateEnd = .seconds(1)
@@ -174,7 +175,7 @@ struct ConnectionFaultTests {
         }
     }
 
-    /// Row 44: a head that drips in ends with the head's deadline, not with the patience of the user.
+    /// Row 44: a head that arrives byte by byte ends with the head's deadline, however long the user would wait.
     @Test func row44SlowHead() async throws {
         try await Site.with(try await Site(.first(1, .slowHead(bytesPerSecond: 10)))) { site in
             let clock = ContinuousClock()
@@ -189,7 +190,7 @@ struct ConnectionFaultTests {
         }
     }
 
-    /// Row 45: one connection that crawls beside others that run is replaced, and its place taken over.
+    /// Row 45: one very slow connection beside normal ones is replaced, and another takes over its segment.
     @Test func row45CrawlingConnectionAmongOthers() async throws {
         let crawling = Behaviour { context in
             let steps = context.correct.steps
@@ -250,7 +251,7 @@ struct ConnectionFaultTests {
 }
 
 extension Fault {
-    /// More bytes than the length, on a body that ends early by our own choice: what follows is not a response.
+    /// More bytes than the length, on a body that ends early by our own choice: the surplus is not a response.
     static let unaskedSurplus = Fault("unaskedSurplus") { context in
         let reply = context.correct.body([.content(context.version.content, context.asked.lowerBound..<1_000_000)])
         return reply.head {
@@ -259,7 +260,7 @@ extension Fault {
         }.then(.bytes(Array("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad".utf8)))
     }
 
-    /// 200 under the same validators, without a length, half the bytes, and the orderly end.
+    /// 200 under the same validators, without a length, with half the bytes and an orderly end.
     static let cutWholeCloseDelimited = Fault("cutWholeCloseDelimited") { context in
         ignoresRange.make(context).head { $0.remove("Content-Length") }
             .body([.content(context.version.content, 0..<context.version.length / 2), .close])

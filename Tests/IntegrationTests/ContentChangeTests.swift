@@ -3,8 +3,8 @@ import Testing
 import TowlineCore
 import TowlineEngine
 
-/// The file changes on the server at any moment, over answers that break at any byte: whatever proof the server
-/// gives, the file that appears is one version's, from its first byte to its last (catalogue rows 19, 21, 28–34).
+/// The file changes on the server at any moment, over answers that break at any byte: whatever proof the server gives,
+/// the published file is one version's, from its first byte to its last (catalogue rows 19, 21, 28–34).
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct ContentChangeTests {
     struct Setting: Sendable, CustomTestStringConvertible {
@@ -30,11 +30,11 @@ struct ContentChangeTests {
             let seed = generator.next()
             changed += try await play(setting, seed: seed, survivesRun: round % 3 == 0) ? 1 : 0
         }
-        // The scenario is worth its time only if the change strikes in the middle often enough.
+        // The test is meaningful only if the change happens midway often enough.
         #expect(changed >= Self.rounds / 3, "\(changed) of \(Self.rounds) ended in the new version")
     }
 
-    /// One download over a change. Returns whether the new version came.
+    /// Downloads over a change of the file. Returns whether the published file is the new version.
     private func play(_ setting: Setting, seed: UInt64, survivesRun: Bool) async throws -> Bool {
         var generator = SplitMix(seed: seed)
         let length = Int64.random(in: 1_100_000...2_000_000, using: &generator)
@@ -45,7 +45,7 @@ struct ContentChangeTests {
         let cuts = (0..<8).map { _ in Int64.random(in: 1...700_000, using: &generator) }
         let resets = Bool.random(using: &generator)
         let behaviour = Behaviour { context in
-            // The first answers break; without any proof nothing but an unbroken one can end well.
+            // The first answers break; without any proof only an unbroken one can succeed.
             guard context.request.index < cuts.count else { return context.correct }
             let cut = context.prefixOfAsked(cuts[context.request.index])
             return context.correct.body([.content(context.version.content, cut), resets ? .reset : .close])

@@ -5,13 +5,13 @@ import TowlineCore
 import TowlineEngine
 import TransferSimulation
 
-/// What the user's secrets are for: the origin that was asked, and no other (RFC 9110 §15.4). An origin is scheme,
-/// host and port.
+/// The user's secrets are sent to the requested origin, and to no other (RFC 9110 §15.4). An origin is scheme, host and
+/// port.
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct CredentialTests {
     static let names = ["authorization", "cookie", "x-secret", "proxy-authorization"]
 
-    /// Everything that carries a secret, at once.
+    /// Sets every option that carries a secret.
     private func secrets(_ scratch: Scratch, host: String) throws -> @Sendable (inout DownloadOptions) -> Void {
         let jar = try scratch.write("jar", "\(host)\tFALSE\t/\tFALSE\t0\tid\tcookie-secret\n")
         let netrc = try scratch.write("netrc", "machine \(host) login me password netrc-secret\n")
@@ -30,7 +30,7 @@ struct CredentialTests {
         }
     }
 
-    /// Another port, another host: from the first answer on, and on every segment and resume after it. Cookies and
+    /// Another port or another host gets no secrets: with the first answer, every segment and every resume. Cookies and
     /// netrc entries name a host and no port (RFC 6265 §8.5).
     @Test(arguments: ["127.0.0.1", "127.0.0.2"], [1, 4]) func redirectToAnotherOrigin(
         _ host: String, connections: Int
@@ -61,7 +61,7 @@ struct CredentialTests {
         await other.stop()
     }
 
-    /// User info of a URL, and the `Authorization` that the user wrote, stay where they were meant to go.
+    /// User info of a URL, and the user's own `Authorization`, are sent only to the origin they were meant for.
     @Test(arguments: [true, false]) func userInfoAndOwnAuthorization(inURL: Bool) async throws {
         let other = try await FaultServer.start(["/other": Resource(length: 100_000)])
         try await Site.with(try await Site(.always(.redirect(to: other.url("/other"))))) { site in
@@ -75,7 +75,7 @@ struct CredentialTests {
                 }
             }
             #expect(outcome.succeeded, "\(outcome.message)")
-            // They are used where they belong.
+            // The secrets are used at their own origin.
             #expect(site.requests.allSatisfy { $0.info.field("Authorization") != nil })
         }
         #expect(!other.log.requests.isEmpty)
@@ -83,7 +83,7 @@ struct CredentialTests {
         await other.stop()
     }
 
-    /// A redirect within the origin keeps them: the file would not come otherwise.
+    /// A redirect within the origin keeps the secrets: without them the server would refuse the file.
     @Test func redirectWithinTheOrigin() async throws {
         let other = Resource(length: 300_000, behaviour: .always(.authorizationRequired("Bearer own-secret")))
         try await Site.with(try await Site(.always(.redirect(to: "/other")), more: ["/other": other])) { site in
@@ -94,7 +94,7 @@ struct CredentialTests {
         }
     }
 
-    /// There and back again: what comes back to the first origin is the first origin's.
+    /// A redirect to another origin and back: the first origin gets the secrets again.
     @Test func redirectThereAndBack() async throws {
         let first = try await Site(.correct, more: ["/back": Resource(length: 200_000)])
         let other = try await FaultServer.start([
@@ -111,14 +111,14 @@ struct CredentialTests {
 
     // MARK: TLS
 
-    /// Row 56: no certificate but a trusted one for this host, and no version of TLS below 1.2.
+    /// Row 56: only a trusted certificate for this host is accepted, and only TLS 1.2 or later.
     @Test(
         .enabled(if: Thoroughness.areThere("/usr/bin/openssl")),
         arguments: ["good", "other", "expired", "unknown", "old"])
     func row56Certificates(_ kind: String) async throws {
         let folder = try Scratch()
         let subject = kind == "other" ? "DNS:other.example" : "IP:127.0.0.1"
-        // A certificate of last month is expired by now.
+        // A certificate of last month has expired by now.
         let when = kind == "expired" ? "-30d" : "+0d"
         try await ChildRun.tool(
             "/usr/bin/faketime", "-f", when, "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
@@ -140,8 +140,8 @@ struct CredentialTests {
         }
     }
 
-    /// Row 48 over TLS, and row 15 of the rules: never from https to http; ends without close_notify at
-    /// different lengths are no file.
+    /// Row 48 over TLS, and row 15 of the rules: redirects from https to http are refused; bodies that end without
+    /// close_notify at different lengths are not files.
     @Test(.enabled(if: Thoroughness.areThere("/usr/bin/openssl"))) func overTLS() async throws {
         let folder = try Scratch()
         let options = try await folder.makeTLS()

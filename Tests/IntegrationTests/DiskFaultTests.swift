@@ -5,7 +5,7 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// Catalogue D: the disk refuses, lies, fills up, and somebody else is at work in the directory (rows 85–102).
+/// Catalogue D: the disk refuses, lies or fills up, and other programs change the directory (rows 85–102).
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct DiskFaultTests {
     static let canMount = Thoroughness.isRequired || geteuid() == 0
@@ -13,7 +13,7 @@ struct DiskFaultTests {
 
     // MARK: Full disks
 
-    /// Row 85: the disk fills up in the middle; after some room is made the same command goes on.
+    /// Row 85: the disk fills up midway; after some space is freed, the same command resumes.
     @Test(.enabled(if: canMount)) func row85DiskFillsUp() async throws {
         try await SmallMount.with(megabytes: 8) { mount in
             try await Site.with(try await Site(Resource(length: 6_000_000, rate: 4_000_000))) { site in
@@ -30,7 +30,7 @@ struct DiskFaultTests {
                 let again = try await ChildRun.run(site.command(target), directory: mount.path)
                 #expect(again.status == 0, "\(again.stderr)")
                 #expect(try mismatch(mount.path + "/file.bin", 6_000_000) == nil)
-                #expect(site.served - before < 6_000_000 - 1_000_000, "what was written counts")
+                #expect(site.served - before < 6_000_000 - 1_000_000, "written bytes count")
             }
         }
     }
@@ -72,7 +72,7 @@ struct DiskFaultTests {
         let row: Int
         let what: String
         let status: Int32
-        /// Whether everything that came may have to be fetched again.
+        /// `true` if all received bytes may have to be fetched again.
         var losesAll = false
         var testDescription: String { "\(row) \(what)" }
     }
@@ -86,27 +86,28 @@ struct DiskFaultTests {
         Injection(row: 93, what: "pwrite64:error=EDQUOT:when=30+", status: 6),
     ]
 
-    /// Rows 85–93: a system call fails for good; then the disk is well again and the same command ends well.
+    /// Rows 85–93: a system call fails permanently; then the disk works again and the same command succeeds.
     @Test(.enabled(if: canTrace), arguments: injections) func callFailsForGood(_ injection: Injection) async throws {
         try await Site.with(try await Site(length: 4_000_000)) { site in
             let result = try await site.tow(prefix: Self.strace(injection.what))
             #expect(result.status == injection.status, "\(result.stderr)")
-            // A sync that fails after the rename is an error too; what has the name by then is whole.
+            // A sync that fails after the rename is an error too; the file under the name is complete by then.
             let isWhole = try site.published([Version(length: 4_000_000)]) != nil
             #expect(!site.hasFile || injection.row == 89 && isWhole)
             #expect(!result.stderr.isEmpty)
-            // The server may still be sending to the one that failed.
+            // The server may still be sending to the failed command.
             let earlier = site.requests.count
-            // One connection: where a slow reader's answer is cut to share it out, the server has sent more than is taken.
+            // The run uses one connection: if a slow reader's answer is cut for others, the server has sent more than
+            // was read.
             try site.law(try await site.tow(["-x", "1"]), status: 0)
             let served = site.requests[earlier...].reduce(0) { $0 + $1.bodyBytes }
             if !injection.losesAll { #expect(served <= 4_000_000 + 300_000) }
         }
     }
 
-    /// Row 89: the last sync fails, that of the directory after the rename. The file is whole and durable, its name may
-    /// not be: it stays, the exit status is 6 and the message says which. Nothing comes again, and no run says that it is
-    /// done before the directory is synced.
+    /// Row 89: the last sync fails, which is the one of the directory after the rename. The file is complete and
+    /// durable, but its name may not be: the name stays, the exit status is 6 and the message names the file. No byte
+    /// is fetched again, and no run reports success before the directory is synced.
     @Test(.enabled(if: canTrace), arguments: [4_000_000, 100_000]) func row89DirectorySync(_ length: Int64) async throws
     {
         try await Site.with(try await Site(length: length)) { site in
@@ -127,8 +128,8 @@ struct DiskFaultTests {
         }
     }
 
-    /// Who waits for a slow disk has given its place to the next, so that many share a sync: two at a time they would take three
-    /// for each two, two of files and one of their directory.
+    /// A download that waits for a slow disk has given its slot to the next, so that many share a sync. Two at a time
+    /// would need three syncs for each two: two for the files and one for their directory.
     @Test(.enabled(if: canTrace)) func whoWaitsForTheDiskMakesRoom() async throws {
         let names = (0..<60).map { "/small\($0)" }
         let files = Dictionary(uniqueKeysWithValues: names.map { ($0, Resource(length: 5000)) })
@@ -157,7 +158,7 @@ struct DiskFaultTests {
         Injection(row: 102, what: "fdatasync:delay_enter=200000", status: 0),
     ]
 
-    /// Rows 89, 90, 99, 101, 102: what a download must get over by itself.
+    /// Rows 89, 90, 99, 101, 102: failures that a download must survive without help.
     @Test(.enabled(if: canTrace), arguments: survivable) func callFailsNowAndThen(_ injection: Injection) async throws {
         try await Site.with(try await Site(Resource(length: 6_000_000, rate: 3_000_000))) { site in
             let result = try await site.tow(prefix: Self.strace(injection.what))
@@ -177,7 +178,7 @@ struct DiskFaultTests {
 
     // MARK: Permissions and limits
 
-    /// Row 91: a directory that cannot be written to.
+    /// Row 91: a directory without write permission.
     @Test(.enabled(if: canMount && Thoroughness.areThere("/usr/bin/setpriv"))) func row91DirectoryReadOnlyForUser()
         async throws
     {
@@ -186,7 +187,8 @@ struct DiskFaultTests {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             chmod(folder, 0o555)
             chmod(site.scratch.path, 0o755)
-            // The build may lie where only its owner may look: the command is copied to where anyone may run it.
+            // The build may be readable only by its owner, so the command is copied to a place where any user may run
+            // it.
             let copy = site.scratch.file("tow-copy")
             try FileManager.default.copyItem(atPath: ChildRun.tow, toPath: copy)
             chmod(copy, 0o755)
@@ -210,7 +212,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 92: `ulimit -f`; its signal must not end the process without a word.
+    /// Row 92: `ulimit -f`; its signal must not end the process without a message.
     @Test func row92FileSizeLimit() async throws {
         try await Site.with(try await Site(length: 8_000_000)) { site in
             let limited = ["/bin/bash", "-c", "ulimit -f 3000; exec \"$@\"", "bash"]
@@ -221,9 +223,9 @@ struct DiskFaultTests {
         }
     }
 
-    // MARK: What happens to the part file between two runs
+    // MARK: Changes of the part file between two runs
 
-    /// Row 94: the part file is gone: the download starts over.
+    /// Row 94: the part file was deleted: the download starts over.
     @Test func row94PartDeleted() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -232,7 +234,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 94: it is shorter: what is missing comes again, nothing else.
+    /// Row 94: the part file is shorter: only the missing bytes are fetched again.
     @Test func row94PartTruncated() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -243,7 +245,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 94: it is longer: the tail is cut off.
+    /// Row 94: the part file is longer: its tail is cut off.
     @Test func row94PartExtended() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -255,7 +257,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 94: bits rot just before the seam: the overlap sees it.
+    /// Row 94: a bit flips just before the seam: the overlap detects it.
     @Test func row94BitFlippedAtTheSeam() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -264,7 +266,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 94: bits rot elsewhere: a digest sees it, and nothing wrong gets the name.
+    /// Row 94: a bit flips elsewhere: a digest detects it, and wrong bytes are not published.
     @Test func row94BitFlippedElsewhere() async throws {
         try await Site.with(try await Site()) { site in
             let right = CRC32C.bigEndian(FaultContent(seed: 1).bytes(in: 0..<3_000_000))
@@ -277,7 +279,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 95: the part file is deleted while bytes go into it.
+    /// Row 95: the part file is deleted while bytes are written to it.
     @Test func row95PartDeletedWhileRunning() async throws {
         try await Site.with(try await Site(Resource(length: 6_000_000, rate: 1_500_000))) { site in
             let download = Download(try site.options())
@@ -290,7 +292,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 96: in the part file's place is something else: it is not followed, opened or removed.
+    /// Row 96: another kind of file has the part file's name: it is not followed, opened or removed.
     @Test(arguments: ["link", "fifo", "directory"]) func row96PartIsSomethingElse(_ kind: String) async throws {
         try await Site.with(try await Site()) { site in
             let part = site.scratch.file("file.bin.tow")
@@ -307,7 +309,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 97: a file appears under the name in the meantime: it is kept, whatever the policy but `overwrite` and
+    /// Row 97: a file appears under the name in the meantime: it is kept under every policy except `overwrite` and
     /// `update`.
     @Test(arguments: ExistingPolicy.allCases) func row97TargetAppears(_ policy: ExistingPolicy) async throws {
         try await Site.with(try await Site(Resource(length: 3_000_000, rate: 3_000_000))) { site in
@@ -333,7 +335,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 97: it appears between the look at the place and the first answer, be it a file or another's part file.
+    /// Row 97: the file, or another download's part file, appears between the survey and the first answer.
     @Test(arguments: ["file.bin", "file.bin.tow"]) func row97AppearsBeforeTheFirstAnswer(_ name: String) async throws {
         let gate = Gate()
         let late = Fault("late") { Reply([.wait(gate)] + $0.correct.steps) }
@@ -348,7 +350,7 @@ struct DiskFaultTests {
                 #expect(outcome.code == .destinationExists, "\(outcome.result)")
                 #expect(site.scratch.read(Site.name) == "mine")
             } else {
-                // Fewer bytes than are worth keeping, and nobody holds it.
+                // The part file has too few bytes to keep, and no process has locked it.
                 try site.expectFile(outcome)
             }
         }
@@ -369,7 +371,8 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 98: the directory is moved while the download runs: the file is where the directory is, or an error says so.
+    /// Row 98: the directory is moved while the download runs: the file is in the moved directory, or an error reports
+    /// it.
     @Test func row98DirectoryMoved() async throws {
         try await Site.with(try await Site(Resource(length: 3_000_000, rate: 3_000_000))) { site in
             let folder = site.scratch.file("folder")
@@ -387,14 +390,14 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 99: the part file lies beside the target, whatever `TMPDIR` says: no rename across file systems.
+    /// Row 99: the part file is beside the target, whatever `TMPDIR` says: no rename across file systems.
     @Test func rows99And127PartLiesBesideTheTarget() async throws {
         try await Site.with(try await Site(length: 3_000_000, .always(.stall(after: 2_000_000)))) { site in
             let elsewhere = try Scratch()
             let run = try ChildRun(
                 site.command(), directory: site.scratch.path, environment: ["TMPDIR": elsewhere.path])
             await site.server.log.wait { $0.bodyBytesServed(Site.path) >= 2_000_000 }
-            // What the server's kernel took is on its way to the program.
+            // Bytes in the server's kernel buffers are still on their way to the program.
             for _ in 0..<500 where !site.hasPart { try await Task.sleep(for: .milliseconds(10)) }
             #expect(site.hasPart)
             run.signal(SIGTERM)
@@ -403,7 +406,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 100: names that are too long, not UTF-8, or the same but for case.
+    /// Row 100: names that are too long, are not UTF-8, or differ only in case.
     @Test(arguments: [
         String(repeating: "n", count: 300) + ".bin", "caf%C3%A9.bin", "cafe%CC%81.bin", "bad%FF%FEutf8.bin", "%2E%2E",
         "a%2Fb%2Fc", "%00nul", "CON", "-rf", ".bashrc",

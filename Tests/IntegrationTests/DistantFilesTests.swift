@@ -3,32 +3,33 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Small files over connections of their own from a host whose answers take long: as many at once as pay off. These run
-/// by themselves (`scripts/run-tests`).
+/// Tests small files over connections of their own from a host with slow answers: as many at once as pay off. These
+/// tests run alone (`scripts/run-tests`).
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct DistantFilesTests {
     private static let length: Int64 = 3000
 
-    /// How many are asked for at once.
+    /// Counts the concurrent requests.
     private final class Crowd: Sendable {
         private let state = Mutex([Int]())
 
         func note(_ count: Int) { state.withLock { $0.append(count) } }
 
-        /// At each request so many were under way.
+        /// The number of concurrent requests at each request.
         var counts: [Int] { state.withLock { $0 } }
         var most: Int { counts.max() ?? 0 }
         var lately: Int { counts.suffix(100).max() ?? 0 }
     }
 
-    /// Where another site leads to.
+    /// The target of another site's redirects.
     private final class Target: Sendable {
         let url = Mutex("")
     }
 
     private let target = Target()
 
-    /// Fetches files whose answers take so long, and a fault's where that has another one.
+    /// Fetches `count` files whose answers take `wait`; `fault`, if not `nil`, makes the answers, and `other` redirects
+    /// to them.
     private func fetch(
         _ count: Int, after wait: Duration, _ fault: Fault? = nil, _ options: [String] = [], from other: Site? = nil
     ) async throws -> (crowd: Crowd, requests: Int) {
@@ -83,11 +84,11 @@ struct DistantFilesTests {
         #expect((6...16).contains(crowd.most) && requests == 300, "\(crowd.most)")
     }
 
-    /// A server that has only so many at once, and lets the others wait, is soon asked for no more.
+    /// A server that handles a limited number at once, and lets the others wait, is soon asked for no more.
     @Test func moreThatBringNothingAreTakenBack() async throws {
         let gates = Mutex([ContinuousClock.Instant](repeating: .now, count: 16))
         let queue = Fault("queue") { context in
-            // Whoever of sixteen is free first has the next one.
+            // The first of sixteen servers to be free handles the next request.
             let wait = gates.withLock { gates in
                 let next = gates.indices.min { gates[$0] < gates[$1] }!
                 gates[next] = max(gates[next], .now) + .milliseconds(100)
@@ -99,7 +100,7 @@ struct DistantFilesTests {
         #expect(crowd.most > 33 && crowd.lately <= 32, "\(crowd.most), \(crowd.lately)")
     }
 
-    /// A server that refuses more than some, by an answer or by a reset, is soon asked for no more.
+    /// A server that refuses more than a number, by an answer or by a reset, is soon asked for no more.
     @Test(arguments: [Fault.connectionLimit(24), .connectionLimitByReset(24)])
     func whoRefusesThemIsAskedForLess(_ fault: Fault) async throws {
         let (crowd, requests) = try await fetch(400, after: .milliseconds(80), fault)
@@ -109,7 +110,7 @@ struct DistantFilesTests {
         #expect(requests < 650, "\(requests)")
     }
 
-    /// Who says that it is too much is not asked for as much again, as long as the list may be.
+    /// A server that refused requests is not asked for as many again, however long the list is.
     @Test(.enabled(if: getenv("TOWLINE_TORTURE") != nil)) func whatWasTooMuchIsNotTriedAgain() async throws {
         let (crowd, _) = try await fetch(7000, after: .milliseconds(80), .connectionLimit(24))
         #expect(crowd.most > 24 && crowd.counts.dropFirst(1000).max() == 16, "\(crowd.most)")

@@ -3,7 +3,7 @@ import Testing
 import TowlineCore
 import TowlineEngine
 
-/// Further connections that a server refuses. The first response brings the whole file.
+/// Further connections that a server refuses. The first response delivers the whole file.
 @Suite(.serialized, .timeLimit(.minutes(1)))
 struct FurtherConnectionTests {
     @Test(arguments: [
@@ -28,7 +28,7 @@ struct FurtherConnectionTests {
         }
     }
 
-    /// A 503 for one connection too many concerns no other download: `Retry-After` is not taken for the whole host.
+    /// A 503 for one connection too many affects no other download: `Retry-After` is not applied to the whole host.
     @Test func retryAfterOfAFurtherConnection() async throws {
         let resource = Resource(
             length: 3_000_000, rate: 2_000_000, behaviour: .after(1, .retryAfter("3600", status: 503)))

@@ -13,7 +13,7 @@ import TowlineEngine
         let reply: @Sendable (RequestContext) -> Reply
     }
 
-    /// The head, without a length, and the first bytes of the body.
+    /// Returns the head, without a length, and the first bytes of the body.
     private static func cut(_ context: RequestContext, _ end: Reply.Step) -> Reply {
         context.correct.head { $0.remove("Content-Length") }.body([
             .content(context.version.content, 0..<60_000), .pause(.milliseconds(100)), end,

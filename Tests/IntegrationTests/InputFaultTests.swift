@@ -8,8 +8,8 @@ import TransferSimulation
 /// Catalogue G and the command's part of H: hostile URLs, headers and names (rows 115–117, 120, 121, 125, 127, 128).
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct InputFaultTests {
-    /// Row 115: URLs that must not be sent as they are.
-    /// Two URLs that differ only in what might be a secret, under one name: the second is asked for, and is itself.
+    /// Two URLs with the same name that differ only in a possible secret are two files: the second is requested, and
+    /// gets a name of its own.
     @Test func aKeyThatSaysWhichFileIsAsked() async throws {
         var other = Version(seed: 9, length: 3_000_000)
         other.lastModified = 1_600_000_000
@@ -27,13 +27,14 @@ struct InputFaultTests {
             #expect(site.requests.count > asked)
             #expect(try site.published([first]) != nil)
             #expect(try site.published([other], name: "file (1).bin") != nil)
-            // The same once more is there already, as its length and its date say.
+            // Another run finds the first file by its length and its date.
             let again = try await get("a")
             #expect(again.succeeded && again.received < 1_000_000, "\(again.message)")
             #expect(site.scratch.names.filter { $0.hasSuffix(".bin") }.count == 2)
         }
     }
 
+    /// Row 115: URLs that must not be sent as they are.
     @Test(arguments: [
         "http://127.0.0.1:0/x", "http://127.0.0.1:99999/x", "http://127.0.0.1\r\nX-Evil: 1/x",
         "http://127.0.0.1/x\r\nX-Evil: 1", "http://exa mple/x", "ftp://127.0.0.1/x", "file:///etc/passwd", "http:///x",
@@ -41,7 +42,7 @@ struct InputFaultTests {
     ])
     func row115RefusedURLs(_ url: String) async throws {
         let scratch = try Scratch()
-        // A NUL cannot be an argument: it comes by a list.
+        // A NUL cannot be part of an argument, so the URL is in a list.
         let list = try scratch.write("list", url + "\n")
         let arguments = url.contains("\u{0}") ? ["-i", list] : [url]
         let result = try await ChildRun.run(
@@ -51,7 +52,7 @@ struct InputFaultTests {
         #expect(scratch.names == ["list"], "\(scratch.names)")
     }
 
-    /// Row 115: targets that are escaped or sent as they are, and never break the request.
+    /// Row 115: targets that are escaped or sent unchanged, and never break the request.
     @Test(arguments: ["/a b.bin", "/a%2fb.bin", "/%0d%0aX-Evil:%201", "/ä.bin", "/a\"<>`{}|^.bin", "/a?q=ä b"])
     func row115EncodedTargets(_ target: String) async throws {
         try await Site.with(try await Site(more: ["/*": Resource(length: 50_000)])) { site in
@@ -64,18 +65,18 @@ struct InputFaultTests {
         }
     }
 
-    /// Row 115: a URL of a megabyte is too long, or works; it does nothing else.
+    /// Row 115: a URL of a megabyte is too long, or works; it has no other effect.
     @Test func row115Megabyte() async throws {
         let long = "/" + String(repeating: "a", count: 1 << 20)
         try await Site.with(try await Site(more: ["/a*": Resource(length: 1000)])) { site in
             let list = try site.scratch.write("list", site.server.url(long) + "\n")
             let result = try await ChildRun.run([ChildRun.tow, "get", "-i", list], directory: site.scratch.path)
             if result.status != 0 { #expect(site.scratch.names == ["list"], "\(site.scratch.names)") }
-            #expect(result.stderr.utf8.count < 1 << 20, "what is shown is cut")
+            #expect(result.stderr.utf8.count < 1 << 20, "the shown URL is cut")
         }
     }
 
-    /// Row 116: fields that would decide which bytes come are left out.
+    /// Row 116: fields that would change the range are left out.
     @Test(arguments: [("Range", "bytes=0-5"), ("If-Range", "\"a\""), ("if-none-match", "*")])
     func row116LeftOut(_ name: String, _ value: String) async throws {
         try await Site.with(try await Site()) { site in
@@ -84,7 +85,7 @@ struct InputFaultTests {
         }
     }
 
-    /// Row 116: header options with CR, LF, without a name, or that decide which bytes come.
+    /// Row 116: header options with CR or LF, without a name, or that change the range.
     @Test(arguments: [
         "X: a\r\nEvil: 1", "X: a\nEvil: 1", "X: a\rb", ": a", "X", "X Y: a", "Content-Length: 5",
         "Transfer-Encoding: chunked",
@@ -98,7 +99,7 @@ struct InputFaultTests {
         }
     }
 
-    /// Row 117: what a server may say the name is, and what must never come of it.
+    /// Row 117: hostile file names from a server, which must not have any effect outside the directory.
     static let names: [String] = [
         "attachment; filename=\"../../.ssh/authorized_keys\"", "attachment; filename=\"..\\\\x\"",
         "attachment; filename=\"/etc/passwd\"", "attachment; filename=\"C:\\\\x\"", "attachment; filename=\".bashrc\"",
@@ -124,7 +125,7 @@ struct InputFaultTests {
 
     private func checkName(_ resource: Resource) async throws {
         try await Site.with(try await Site(resource)) { site in
-            // A directory below, so that an escape upwards is seen.
+            // The directory is nested, so that an escape upwards is noticed.
             let folder = site.scratch.file("inner")
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             let result = try await site.tow(["-d", folder], named: false)
@@ -142,7 +143,7 @@ struct InputFaultTests {
         }
     }
 
-    /// Row 120: two URLs that give one name make two files.
+    /// Row 120: two URLs with the same name make two files.
     @Test(arguments: [1, 2], [10_000, 100_000])
     func row120OneNameTwoFiles(concurrency: Int, length: Int64) async throws {
         let other = Resource(length: length + 20_000, seed: 2)
@@ -160,7 +161,7 @@ struct InputFaultTests {
         }
     }
 
-    /// Row 120, where the other's file is whole and has its name between this one's look and its first answer.
+    /// Row 120: the other file is published between this download's survey and its first answer.
     @Test(arguments: ["rename", "fail", "overwrite", "skip"], [10_000, 100_000])
     func row120TheOtherIsDoneMeanwhile(_ policy: String, _ length: Int64) async throws {
         let gates = [Gate(), Gate()]
@@ -193,7 +194,7 @@ struct InputFaultTests {
 
     // MARK: Security
 
-    /// Row 121: links in the place of what is created are not followed.
+    /// Row 121: links under the names of created files are not followed.
     @Test(arguments: ["file.bin", "file.bin.tow", "file.bin.tow-journal"]) func row121Links(_ name: String) async throws
     {
         for dangles in [false, true] {
@@ -209,10 +210,10 @@ struct InputFaultTests {
         }
     }
 
-    /// Row 125: passwords are in no file, on no screen, in no list of processes.
+    /// Row 125: passwords appear in no file, on no screen and in no list of processes.
     @Test func row125Canary() async throws {
         let canary = "cAnArY9f3b"
-        // So long that no number of stalled responses completes it before the signal.
+        // The file is long enough that stalled responses cannot complete it before the signal.
         try await Site.with(try await Site(length: 100_000_000, .always(.stall(after: 2_000_000)))) { site in
             let secret = try Scratch()
             let password = try secret.write("password", "me:\(canary)1\n")
@@ -260,15 +261,15 @@ struct InputFaultTests {
         #expect(!site.scratch.names.contains { $0.contains(canary) })
     }
 
-    /// Row 127: under the most generous umask the journal is its owner's alone; the file gets what the umask leaves.
+    /// Row 127: under the most permissive umask only the owner can read the journal; the umask limits the file's mode.
     @Test func row127Modes() async throws {
         try await Site.with(try await Site(.first(1, .stall(after: 2_000_000)))) { site in
             let open = ["/bin/bash", "-c", "umask 000; exec \"$@\"", "bash"]
-            // With one connection: on a slow machine another would join, and the file would be whole before it is looked at.
+            // The test uses one connection: on a slow machine a second one would complete the file before the checks.
             let run = try ChildRun(
                 site.command(["-x", "1", "--stall-timeout", "60"], prefix: open), directory: site.scratch.path)
             await site.server.log.wait { $0.bodyBytesServed(Site.path) >= 2_000_000 }
-            // What the server's kernel took is on its way to the program.
+            // Bytes in the server's kernel buffers are still on their way to the program.
             for _ in 0..<2000 where !site.hasJournal { try await Task.sleep(for: .milliseconds(10)) }
             #expect(try mode(site.scratch.file("file.bin.tow-journal")) == 0o600)
             run.signal(SIGTERM)
@@ -287,7 +288,7 @@ struct InputFaultTests {
         return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
     }
 
-    /// Row 128: no control byte of a server reaches the terminal, from a name, a field, or an error's text.
+    /// Row 128: no control byte of a server reaches the terminal, from a name, a field, or the text of an error.
     @Test(arguments: [
         Fault.contentDisposition("attachment; filename=\"a\u{1B}]0;owned\u{7}b\""),
         .redirect(to: "/\u{1B}[2J\u{9B}31m"), .fields([("Content-Encoding", "\u{1B}[31mgzip")]),
@@ -303,7 +304,7 @@ struct InputFaultTests {
                         site.server.url(Site.path),
                     ], directory: site.scratch.path, environment: ["TERM": "dumb"])
                 let text = Array(result.stderr.unicodeScalars)
-                // The bar's own sequences begin with ESC; the server's would carry on as these do.
+                // The progress bar's own sequences begin with ESC; the server's would continue with these bytes.
                 let evil = ["\u{1B}]0;", "\u{1B}[2J", "\u{1B}[31mgzip", "\u{9B}"]
                 #expect(!evil.contains { result.stderr.contains($0) }, "\(text.count)")
                 if style == "plain" {

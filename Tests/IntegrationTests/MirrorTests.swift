@@ -6,12 +6,12 @@ import TowlineDisk
 import TowlineEngine
 import TransferSimulation
 
-/// One file from several servers (RFC 6249): each may fail, and none may bring bytes of another file.
+/// Tests one file from several servers (RFC 6249): each server may fail, and none may deliver bytes of another file.
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct MirrorTests {
     private static let length: Int64 = 8_000_000
 
-    /// The site's server is the primary, `other` its mirror.
+    /// Runs `body` with the site's server as the primary and `other` as its mirror.
     private func with(
         _ mirror: Resource, primary: Resource = Resource(length: length, rate: 8_000_000),
         _ body: (Site, _ other: FaultServer, _ terms: @escaping @Sendable (inout DownloadOptions) -> Void) async throws
@@ -49,7 +49,7 @@ struct MirrorTests {
         }
     }
 
-    /// Row 57, where a tag tells: not a byte of it is asked for twice.
+    /// Row 57, where the tag shows another file: none of its bytes is requested twice.
     @Test func row57OtherFileByItsTag() async throws {
         try await with(Resource(Version(seed: 2, length: Self.length))) { site, other, terms in
             let outcome = try await site.download { terms(&$0) }
@@ -59,8 +59,8 @@ struct MirrorTests {
         }
     }
 
-    /// Row 57, where the tag lies or another proof was asked for: a sample finds it, and what came from there is fetched
-    /// from the primary.
+    /// Row 57, where the tag lies or another proof was asked for: a sample detects the mirror, and its bytes are
+    /// fetched from the primary.
     @Test(arguments: ["2-8000000", "1-8000000"]) func row57OtherBytes(_ tag: String) async throws {
         let wrong = Resource(Version(seed: 2, length: Self.length, etag: .strong(tag)), rate: 2_000_000)
         try await with(wrong) { site, other, terms in
@@ -71,11 +71,11 @@ struct MirrorTests {
             }
             try site.expectFile(outcome, Version(length: Self.length))
             #expect(served(other) > 0 && served(other) < 2_000_000)
-            #expect(site.served < Self.length + 1_000_000, "what the primary brought is kept")
+            #expect(site.served < Self.length + 1_000_000, "bytes of the primary are kept")
         }
     }
 
-    /// Row 57 where nothing but the tag is there to tell, and it lies.
+    /// Row 57 where the tag is the only evidence, and it lies.
     @Test func row57OtherBytesUnderOneTag() async throws {
         let wrong = Resource(Version(seed: 2, length: Self.length, etag: .strong("1-8000000")), rate: 8_000_000)
         try await with(wrong) { site, other, terms in
@@ -86,7 +86,7 @@ struct MirrorTests {
         }
     }
 
-    /// A mirror that gives no more than 10,000 bytes at a time gives no sample, and is asked for one once.
+    /// A mirror that sends at most 10,000 bytes at a time sends no sample, and is asked for one once.
     @Test func aMirrorThatGivesLittle() async throws {
         let little = Resource(length: Self.length, behaviour: .always(.shorterRange(10_000)))
         try await with(little) { site, other, terms in
@@ -99,13 +99,13 @@ struct MirrorTests {
         }
     }
 
-    /// How many bytes a `Range` asks for.
+    /// Returns the number of bytes that a `Range` asks for.
     private static func count(_ range: String) -> Int {
         let ends = range.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
         return ends.count == 2 ? ends[1] - ends[0] + 1 : 0
     }
 
-    /// The checksum is the mirror's: the primary's bytes go, all of them, and the mirror's are published.
+    /// The checksum matches the mirror: all of the primary's bytes are discarded, and the mirror's are published.
     @Test(arguments: [length, length + 5, 1000]) func theFirstURLIsWrong(_ primaryLength: Int64) async throws {
         let wrong = Resource(Version(seed: 2, length: primaryLength), rate: 8_000_000)
         try await with(Resource(length: Self.length, rate: 8_000_000), primary: wrong) { site, other, terms in
@@ -120,7 +120,7 @@ struct MirrorTests {
         }
     }
 
-    /// A mirror that dies under way, and a primary: the other goes on, and what came is kept.
+    /// A mirror or the primary fails midway: the other continues, and the received bytes are kept.
     @Test(arguments: [true, false]) func oneDies(isPrimary: Bool) async throws {
         try await with(
             Resource(length: Self.length, rate: 3_000_000), primary: Resource(length: Self.length, rate: 3_000_000)
@@ -137,7 +137,7 @@ struct MirrorTests {
         }
     }
 
-    /// A primary that is not there at all, or has no such file, from the start.
+    /// The primary is unreachable, or has no such file, from the start.
     @Test(arguments: [0, 404, 503]) func primaryIsGone(_ status: Int) async throws {
         let behaviour: Behaviour = status == 0 ? .correct : .always(.status(status))
         try await with(
@@ -150,7 +150,8 @@ struct MirrorTests {
         }
     }
 
-    /// What an earlier run left goes on from the mirror when the primary is gone, and not a byte comes twice.
+    /// The bytes of an earlier run are completed from the mirror when the primary is gone, and no byte is fetched
+    /// twice.
     @Test func heldBytesGoOnFromAMirror() async throws {
         try await with(Resource(length: Self.length, rate: 4_000_000), primary: Resource(length: Self.length)) {
             site, other, terms in
@@ -162,7 +163,7 @@ struct MirrorTests {
         }
     }
 
-    /// Redirects of a mirror are followed, and lead nowhere worse than out.
+    /// Redirects of a mirror are followed; a redirect to a wrong target only excludes the mirror.
     @Test(arguments: [true, false]) func redirectedMirror(leadsSomewhere: Bool) async throws {
         let last = try await FaultServer.start([Site.path: Resource(length: Self.length, rate: 8_000_000)])
         let target = leadsSomewhere ? last.url(Site.path) : "ftp://example.org/file"
@@ -175,7 +176,7 @@ struct MirrorTests {
         await last.stop()
     }
 
-    /// CVE-2021-22923: what is for the first origin is for no mirror.
+    /// CVE-2021-22923: secrets of the first origin are not sent to mirrors.
     @Test func mirrorsGetNoSecrets() async throws {
         try await with(Resource(length: Self.length, rate: 8_000_000)) { site, other, terms in
             let folder = try Scratch()
@@ -196,7 +197,7 @@ struct MirrorTests {
         }
     }
 
-    /// The built command: killed under way, run again; and options that make no sense.
+    /// The built command is killed midway and run again; then it gets invalid options.
     @Test func killedAndRunAgain() async throws {
         try await with(
             Resource(length: Self.length, rate: 2_000_000), primary: Resource(length: Self.length, rate: 2_000_000)

@@ -2,8 +2,8 @@ import FaultServer
 import Foundation
 import Testing
 
-/// Catalogue B in a network of its own: links that go down, rates that change, addresses that are replaced, and
-/// name servers that fail (rows 60, 65–67).
+/// Catalogue B in a network of its own: links that fail, rates that change, addresses that are replaced, and name
+/// servers that fail (rows 60, 65–67).
 @Suite(.serialized, .timeLimit(.minutes(4)), .enabled(if: NetworkNamespace.canMake))
 struct NamespaceTests {
     private static let waits = [
@@ -15,7 +15,7 @@ struct NamespaceTests {
         NetworkNamespace.inside(network.client) + [ChildRun.tow, "get"] + waits + more + ["-o", Site.name, url]
     }
 
-    /// A download in the client's namespace from a server in the other; `meanwhile` runs when some bytes have come.
+    /// Downloads in the client's namespace from a server in the other; `meanwhile` runs when some bytes have arrived.
     private func download(
         size: Int64 = 12_000_000, rate: Int64 = 3_000_000, _ more: [String] = ["-x", "2"],
         _ meanwhile: (NetworkNamespace) async throws -> Void
@@ -30,7 +30,7 @@ struct NamespaceTests {
             let scratch = try Scratch()
             let url = "http://\(NetworkNamespace.serverAddress):\(server.port)\(Site.path)"
             let run = try ChildRun(Self.command(network, url, more), directory: scratch.path)
-            // The part file's blocks tell of bytes that came, without a word from either side.
+            // The part file's blocks show that bytes have arrived, without a message from either side.
             for _ in 0..<2000 where scratch.blocks("file.bin.tow") < 1_000_000 {
                 try await Task.sleep(for: .milliseconds(10))
             }
@@ -51,7 +51,7 @@ struct NamespaceTests {
         }
     }
 
-    /// Row 65: 1 Mbit and 100 Mbit in turn.
+    /// Row 65: the rate alternates between 1 Mbit/s and 100 Mbit/s.
     @Test func row65RateChanges() async throws {
         try await download(["-x", "4", "--no-preallocate"]) { network in
             try await network.limit("1mbit", isFirst: true)
@@ -78,8 +78,8 @@ struct NamespaceTests {
         case answers, slow, verySlow, failsTwice, deadIPv6, alwaysFails, doesNotExist
     }
 
-    /// Row 67: what a name server may do. The first two attempts may fail; the file comes, or the exit status says that
-    /// the network failed.
+    /// Row 67: faults of a name server. The first two attempts may fail; then the file arrives, or the exit status
+    /// reports a network failure.
     @Test(arguments: Resolver.allCases) func row67NameServers(_ resolver: Resolver) async throws {
         try await NetworkNamespace.with { network in
             let patience = resolver == .verySlow ? 28 : 3
@@ -129,7 +129,7 @@ struct NamespaceTests {
         }
     }
 
-    /// Starts the name server; the address it gives is in the file `address` of the scratch directory.
+    /// Starts the name server, which answers with the address in the file `address` of the scratch directory.
     private static func startNameServer(
         _ network: NetworkNamespace, _ scratch: Scratch, _ mode: String
     ) async throws -> ChildRun {
@@ -138,7 +138,7 @@ struct NamespaceTests {
         let names = try ChildRun(
             NetworkNamespace.inside(network.client)
                 + ["/usr/bin/python3", "-u", script, mode, scratch.file("address")])
-        // A program's output cannot be awaited otherwise than by looking.
+        // A program's output sends no notification, so it is polled.
         for _ in 0..<2000 where !names.stdoutSoFar.contains("ready") {
             try await Task.sleep(for: .milliseconds(10))
         }
@@ -150,7 +150,7 @@ struct NamespaceTests {
         try address.write(toFile: scratch.file("address"), atomically: true, encoding: .utf8)
     }
 
-    /// Rows 58, 67: one name, and its address changes. The server at the old address is gone; another one at the new
+    /// Rows 58, 67: the address of a name changes. The server at the old address is gone; another one at the new
     /// address has the same file.
     private func moves(
         from address: String, _ more: [String], _ body: (Scratch, ChildRun, ServerProgram) async throws -> Void
@@ -179,7 +179,7 @@ struct NamespaceTests {
         }
     }
 
-    /// Row 58: the address moves in the middle of a download, which goes on at the new one under the same name.
+    /// Row 58: the address changes during a download, which continues at the new address under the same name.
     @Test(arguments: [1, 4]) func row58NameMovesInTheMiddle(connections: Int) async throws {
         try await moves(from: "127.0.0.2", ["-x", "\(connections)"]) { scratch, _, first in
             for _ in 0..<2000 where scratch.blocks("file.bin.tow") < 2_000_000 {
@@ -190,8 +190,8 @@ struct NamespaceTests {
         }
     }
 
-    /// Row 67: the first answer names an address where nobody listens; a later one is right. It is heard within the
-    /// usual tries, not after the minute for which an answer could be remembered.
+    /// Row 67: the first answer names an address without a server; a later answer is right. The download uses it within
+    /// the usual tries, although an answer could be cached for a minute.
     @Test func row67AnswerChanges() async throws {
         let tries = ["-x", "1", "--max-tries", "6", "--retry-wait", "0.5"]
         try await moves(from: "127.0.0.9", tries) { scratch, run, first in
@@ -203,7 +203,7 @@ struct NamespaceTests {
         }
     }
 
-    /// A name server that knows one name, and misbehaves as it is told (RFC 1035 §4.1).
+    /// A name server that knows one name, and misbehaves according to its mode (RFC 1035 §4.1).
     private static let nameServer = """
         import socket, struct, sys, time, threading
         mode, path, count = sys.argv[1], sys.argv[2], 0
@@ -241,7 +241,7 @@ struct NamespaceTests {
 }
 
 extension Scratch {
-    /// The bytes that a file has blocks for.
+    /// Returns the number of bytes in a file's blocks.
     func blocks(_ name: String) -> Int64 {
         var status = stat()
         return lstat(file(name), &status) == 0 ? Int64(status.st_blocks) * 512 : 0

@@ -4,10 +4,10 @@ import Testing
 import TowlineCore
 import TowlineEngine
 
-/// Catalogue B by a proxy in this process: packets that vanish, resets at any byte, latency (rows 61–64, 68, 70, 71).
+/// Catalogue B with a proxy in this process: lost packets, resets at any byte, latency (rows 61–64, 68, 70, 71).
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct NetworkFaultTests {
-    /// A download through a chaos proxy.
+    /// Runs `body` with a site behind a chaos proxy.
     private static func through(
         _ resource: Resource = Resource(length: 6_000_000, rate: 3_000_000), _ options: ChaosOptions = ChaosOptions(),
         _ body: (Site, ChaosProxy) async throws -> Void
@@ -34,7 +34,7 @@ struct NetworkFaultTests {
         }
     }
 
-    /// Row 61: packets vanish and nobody says so: the stall timeout finds it, and the rest comes by new connections.
+    /// Row 61: packets vanish without an error: the stall timeout detects it, and new connections fetch the rest.
     @Test(arguments: [1, 4]) func row61Swallow(connections: Int) async throws {
         try await Self.through { site, proxy in
             let download = Download(
@@ -48,7 +48,7 @@ struct NetworkFaultTests {
             let before = proxy.accepted
             proxy.swallow()
             await download.observer.wait { _ in proxy.accepted > before }
-            // What was held back belongs to connections that are given up by now.
+            // The withheld bytes belong to connections that the client has closed by now.
             await proxy.resetConnections()
             proxy.forward()
             let end = await outcome
@@ -57,7 +57,7 @@ struct NetworkFaultTests {
         }
     }
 
-    /// Row 62: resets at random bytes, hundreds of them: what each one costs is bounded.
+    /// Row 62: hundreds of resets at random bytes: the cost of each one is bounded.
     @Test func row62ResetsAtRandomBytes() async throws {
         let resets = Thoroughness.isTorture ? 1000 : 200
         var options = ChaosOptions()
@@ -74,13 +74,13 @@ struct NetworkFaultTests {
             ).run(deadline: .seconds(300))
             try site.expectFile(outcome)
             #expect(proxy.resets > 0)
-            // The client's side: forwarded bytes, with the overlap, beyond one file.
+            // Counts the client's side: forwarded bytes, with the overlap, beyond one file.
             let forwarded = proxy.bytesForwarded.values.reduce(0, +)
             #expect(forwarded - length < Int64(proxy.resets + 8) * (256 << 10), "\(proxy.resets) resets")
         }
     }
 
-    /// Row 62, one connection at a time: each reset is met, and each is survived.
+    /// Row 62, one connection at a time: each connection is reset, and the download survives each reset.
     @Test func row62EveryConnectionIsReset() async throws {
         let resets = Thoroughness.isTorture ? 1000 : 200
         var options = ChaosOptions()
@@ -98,7 +98,7 @@ struct NetworkFaultTests {
         }
     }
 
-    /// Row 63: the server forgot the connection, the client hears nothing.
+    /// Row 63: the server forgot the connection, and the client receives no packet.
     @Test(arguments: [1, 4]) func row63HalfOpen(connections: Int) async throws {
         try await Self.through { site, proxy in
             let download = Download(try Self.options(site, proxy) { $0.connections = connections })
@@ -109,7 +109,7 @@ struct NetworkFaultTests {
         }
     }
 
-    /// Row 64: a long way to the server.
+    /// Row 64: a long round trip to the server.
     @Test func row64Latency() async throws {
         var options = ChaosOptions()
         options.latency = .milliseconds(100)
@@ -128,7 +128,7 @@ struct NetworkFaultTests {
         }
     }
 
-    /// Row 71: no network at the start, and later there is one.
+    /// Row 71: there is no network at the start, but later there is one.
     @Test func row71NetworkComesLater() async throws {
         try await Self.through { site, proxy in
             await proxy.refuseConnections()
@@ -140,7 +140,7 @@ struct NetworkFaultTests {
         }
     }
 
-    /// Row 71: word that the network is back ends a wait of ten minutes at once.
+    /// Row 71: a notification that the network is back ends a wait of ten minutes at once.
     @Test(.enabled("lists are not told", { !Download.isBatch })) func row71NudgeEndsTheWait() async throws {
         try await Self.through { site, proxy in
             await proxy.refuseConnections()
@@ -153,7 +153,7 @@ struct NetworkFaultTests {
         }
     }
 
-    /// Row 71: and if it never comes, an error says so, and nothing lies about.
+    /// Row 71: if the network never returns, the download fails and leaves no files.
     @Test func row71NetworkNeverComes() async throws {
         try await Self.through { site, proxy in
             await proxy.refuseConnections()
@@ -163,7 +163,7 @@ struct NetworkFaultTests {
         }
     }
 
-    /// The network goes away in the middle (all at once, with resets) and comes back.
+    /// The network fails midway (all connections at once, with resets) and returns.
     @Test func row60NetworkAwayAndBack() async throws {
         try await Self.through { site, proxy in
             let download = Download(
@@ -181,7 +181,7 @@ struct NetworkFaultTests {
         }
     }
 
-    /// Row 68: a proxy that wants a password, and one that cuts what it passes on.
+    /// Row 68: a proxy that requires a password, and one that cuts forwarded bytes.
     @Test func row68ProxyWantsPassword() async throws {
         let proxyReply = Resource(length: 10, behaviour: .always(.proxyAuthenticationRequired))
         try await Site.with(try await Site(more: ["*": proxyReply])) { site in
@@ -197,7 +197,7 @@ struct NetworkFaultTests {
     }
 
     @Test func row68ProxyTruncates() async throws {
-        // A server that is asked in absolute form answers as a proxy would.
+        // A server that receives the absolute form answers as a proxy would.
         try await Site.with(try await Site(.first(4, .shortBody(after: 400_000)))) { site in
             let port = site.server.port
             let outcome = try await site.download {

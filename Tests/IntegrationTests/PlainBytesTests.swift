@@ -6,20 +6,20 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// Bytes that came over http are not part of a file that is requested over https, unless a checksum of the user proves
-/// them: the tag and the length over http come from the same hand as the bytes.
+/// Bytes received over http are not part of a file that is requested over https, unless a checksum of the user proves
+/// them: the tag and the length over http have the same origin as the bytes.
 @Suite(.serialized, .enabled(if: Thoroughness.areThere("/usr/bin/openssl")), .timeLimit(.minutes(4)))
 struct PlainBytesTests {
     private static let length: Int64 = 3_000_000
     private static let held: Int64 = 2_000_000
-    /// Every server says the same of the file.
+    /// Returns a resource that has the same tag and length on every server.
     private static func resource(seed: UInt64) -> Resource {
         Resource(Version(seed: seed, length: length, etag: .strong("the-same")))
     }
 
     enum Proof: CaseIterable {
         case none
-        /// Any bytes can be given this checksum.
+        /// A checksum that any bytes can be made to match.
         case forgeable
         case checksum
 
@@ -36,7 +36,8 @@ struct PlainBytesTests {
         }
     }
 
-    /// A server over https with the file of seed 1, and a folder with the certificate that it is trusted by.
+    /// Runs `body` with an https server that has the file of seed 1, and the file of the authority that it is trusted
+    /// by.
     private func withSecureServer(_ body: (FaultServer, _ authority: String) async throws -> Void) async throws {
         let keys = try Scratch()
         let options = try await keys.makeTLS()
@@ -45,8 +46,8 @@ struct PlainBytesTests {
         await server.stop()
     }
 
-    /// Begun over http, where everything is as it will be over https but for the bytes if `seed` is 2; asked for again
-    /// over https, from another port.
+    /// A download that begins over http and is requested again over https, from another port. Only the bytes differ,
+    /// and only if `seed` is 2.
     @Test(arguments: [1, 2] as [UInt64], Proof.allCases) func begunOverHTTP(_ seed: UInt64, _ proof: Proof) async throws
     {
         try await withSecureServer { secure, authority in
@@ -73,7 +74,7 @@ struct PlainBytesTests {
         }
     }
 
-    /// The https run that gives up the bytes is interrupted, again and again: they are as little believed as before.
+    /// The https run that discards the bytes is interrupted repeatedly: the bytes are not trusted afterwards either.
     @Test func interruptedBeforeABetterByteCame() async throws {
         try await withSecureServer { secure, authority in
             let url = try HTTPURL(parsing: secure.url(Site.path))
@@ -96,7 +97,7 @@ struct PlainBytesTests {
         }
     }
 
-    /// A checksum allowed a mirror over http, or the user a redirect. Without it, the bytes that came that way are
+    /// A checksum allowed a mirror over http, or the user a redirect. Without it, the bytes received that way are
     /// fetched over https.
     @Test(arguments: [true, false]) func broughtByAMirrorOrARedirect(isMirror: Bool) async throws {
         try await withSecureServer { secure, authority in

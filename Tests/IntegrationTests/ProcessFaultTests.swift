@@ -5,11 +5,11 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// Catalogue C and 69: signals, limits, restarts. Kills at every system call and power loss are the crash
-/// tests' (rows 72, 73, 75, 76, 82).
+/// Catalogue C and 69: signals, limits, restarts. The crash tests cover kills at every system call and power loss (rows
+/// 72, 73, 75, 76, 82).
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct ProcessFaultTests {
-    /// Row 74: the first signal ends soon and loses nothing.
+    /// Row 74: the first signal ends the command soon, without loss.
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)]) func row74SignalKeepsEverything(
         _ signal: Int32, _ status: Int32
     ) async throws {
@@ -24,12 +24,13 @@ struct ProcessFaultTests {
             try site.law(result, status: status)
             let before = site.served
             try site.law(try await site.tow(), status: 0)
-            // Socket buffers apart, every byte that was served counts.
+            // Every byte that was served counts, except those in socket buffers.
             #expect(site.served - before < 8_000_000 - 2_000_000)
         }
     }
 
-    /// Row 72 in small (the crash tests do it at every call): SIGKILL costs at most 256 KiB and what sockets held.
+    /// Row 72 in short (the crash tests cover every call): SIGKILL costs at most 256 KiB and the bytes in socket
+    /// buffers.
     @Test func row72KillCostsLittle() async throws {
         try await Site.with(try await Site(Resource(length: 8_000_000, rate: 2_000_000))) { site in
             let run = try ChildRun(site.command(["-x", "1"]), directory: site.scratch.path)
@@ -43,11 +44,12 @@ struct ProcessFaultTests {
         }
     }
 
-    /// Row 77: one writer; the second is told who the first is.
+    /// Row 77: only one process writes; the second reports the process ID of the first.
     @Test func row77SecondProcess() async throws {
         let gate = Gate()
         try await Site.with(try await Site(.first(1, .wait(after: 2_000_000, for: gate)))) { site in
-            // With one connection: on a slow machine another would join, and end what this one is to hold.
+            // The test uses one connection: on a slow machine another would be added, and cut the response that the
+            // first holds.
             let first = try ChildRun(
                 site.command(["-x", "1", "--stall-timeout", "60"]), directory: site.scratch.path)
             await site.server.log.wait { $0.bodyBytesServed(Site.path) >= 2_000_000 }
@@ -59,7 +61,8 @@ struct ProcessFaultTests {
         }
     }
 
-    /// Row 80: few descriptors, or none for a second connection: the file comes, or an error says why.
+    /// Row 80: few descriptors, perhaps too few for a second connection: the file arrives, or an error states the
+    /// cause.
     @Test(arguments: [16, 20, 32]) func row80FewDescriptors(_ limit: Int) async throws {
         try await Site.with(try await Site(length: 6_000_000)) { site in
             let limited = ["/bin/bash", "-c", "ulimit -n \(limit); exec \"$@\"", "bash"]
@@ -84,7 +87,7 @@ struct ProcessFaultTests {
         }
     }
 
-    /// Root can run a program as a user without other processes.
+    /// `true` if root can run a program as a user without other processes.
     private static let canLimitProcesses =
         geteuid() == 0 && Thoroughness.areThere("/usr/bin/setpriv", "/usr/bin/prlimit")
 
@@ -114,7 +117,7 @@ struct ProcessFaultTests {
         }
     }
 
-    /// Row 81: nobody reads what it says.
+    /// Row 81: no reader for the command's output.
     @Test(arguments: ["exec \"$@\" >&- 2>&-", "exec \"$@\" >/dev/full 2>/dev/full", "\"$@\" 2>&1 | true"])
     func row81NobodyReads(_ line: String) async throws {
         try await Site.with(try await Site()) { site in
@@ -123,7 +126,7 @@ struct ProcessFaultTests {
         }
     }
 
-    /// Row 81: the terminal hangs up: everything is kept.
+    /// Row 81: the terminal closes: everything is kept.
     @Test func row81HangUp() async throws {
         try await Site.with(try await Site(Resource(length: 8_000_000, rate: 2_000_000))) { site in
             let run = try ChildRun(site.command(), directory: site.scratch.path)
@@ -139,7 +142,7 @@ struct ProcessFaultTests {
         }
     }
 
-    /// Row 69: stopped for longer than the stall timeout, then continued.
+    /// Row 69: the process is stopped for longer than the stall timeout, then continued.
     @Test func row69StoppedAndContinued() async throws {
         try await Site.with(try await Site(Resource(length: 8_000_000, rate: 3_000_000))) { site in
             let run = try ChildRun(
@@ -152,7 +155,8 @@ struct ProcessFaultTests {
         }
     }
 
-    /// Row 69 of another program: who reads standard output pauses for longer than the stall timeout, and goes on.
+    /// Row 69 for another program: the reader of standard output pauses for longer than the stall timeout, then
+    /// continues.
     @Test func row69TheReaderPauses() async throws {
         try await Site.with(try await Site(length: 8_000_000)) { site in
             let pipe = """
@@ -170,7 +174,7 @@ struct ProcessFaultTests {
     @Test(arguments: [false, true]) func row83OtherBoot(isOther: Bool) async throws {
         try await Site.with(try await Site()) { site in
             let first = BootIdentity(high: 1, low: 2)
-            // Nothing is synced: `durable` off.
+            // No file is synced: `durable` is off.
             try await site.interrupt(after: Scenario.held, storage: FileStorage(boot: first)) { $0.durable = false }
             let second = isOther ? BootIdentity(high: 3, low: 4) : first
             let before = site.served
@@ -184,7 +188,7 @@ struct ProcessFaultTests {
         }
     }
 
-    /// Row 83, after an orderly stop: it makes all durable that came, so the reboot costs nothing.
+    /// Row 83, after an orderly stop: the stop makes all received bytes durable, so the reboot costs none.
     @Test func row83OtherBootAfterAStop() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held, storage: FileStorage(boot: BootIdentity(high: 1, low: 2)))
@@ -195,7 +199,7 @@ struct ProcessFaultTests {
         }
     }
 
-    /// Row 83, where the run before the reboot brought nothing of its own: what it found is made durable too.
+    /// Row 83, where the run before the reboot received no bytes: it makes the bytes that it found durable.
     @Test func row83OtherBootAfterARunThatBroughtNothing() async throws {
         try await Site.with(try await Site()) { site in
             let first = FileStorage(boot: BootIdentity(high: 1, low: 2))
@@ -211,9 +215,9 @@ struct ProcessFaultTests {
         }
     }
 
-    /// A disk whose syncs take seconds: what goes on at once or is to go waits for none, a pause for all of it, so that
-    /// the place is free afterwards, and the end of the process for as long as it may.
-    /// A list is stopped at the end of the process alone.
+    /// Stops a download on a disk whose syncs take seconds. `discard` waits for no sync; `pause` waits for all bytes,
+    /// so that the place is free afterwards; `close` waits only for a limited time. A list is stopped only at the end
+    /// of the process.
     @Test(arguments: Download.isBatch ? [StopPurpose.close] : [.discard, .pause, .close])
     func stopOnASlowDisk(_ purpose: StopPurpose) async throws {
         var isInTime = false
@@ -221,7 +225,8 @@ struct ProcessFaultTests {
         #expect(isInTime, "never stopped within its first second")
     }
 
-    /// `false`: a busy machine was so late that a regular checkpoint came before the stop, which is another story.
+    /// Returns `false` if a busy machine was so late that a regular checkpoint came before the stop: the test
+    /// is inconclusive.
     private func stopsOnASlowDisk(_ purpose: StopPurpose) async throws -> Bool {
         var isInTime = true
         try await Site.with(try await Site()) { site in
@@ -230,7 +235,7 @@ struct ProcessFaultTests {
             try await site.interrupt(
                 after: 200_000, storage: storage, for: purpose,
                 onStop: {
-                    // One that is due began with what was just heard.
+                    // A checkpoint that is due has begun with the last notification.
                     try await Task.sleep(for: .milliseconds(20))
                     isInTime = storage.checkpoints == 0
                     start = .now
@@ -255,7 +260,7 @@ struct ProcessFaultTests {
         return isInTime
     }
 
-    /// Row 79: 64 MB for the program and the pages of its files: it neither grows nor is killed.
+    /// Row 79: 64 MB for the program and the pages of its files: the process neither grows nor is killed.
     @Test(arguments: [1, 16]) func row79LittleMemory(connections: Int) async throws {
         try await MemoryGroup.with(megabytes: 64) { group in
             try await Site.with(try await Site(length: 200_000_000)) { site in

@@ -90,7 +90,7 @@ struct RangeFaultTests {
         }
     }
 
-    /// Rows 13, 21: another strong tag, by 200 or by 206: nothing is joined, and the new file comes whole.
+    /// Rows 13, 21: another strong tag, with 200 or 206: no bytes are joined, and the complete new file is fetched.
     @Test(arguments: [false, true]) func rows13And32NewContentComesWhole(ignoresRange: Bool) async throws {
         try await Site.with(try await Site()) { site in
             let old = try #require(site.server.version(Site.path))
@@ -104,7 +104,7 @@ struct RangeFaultTests {
         }
     }
 
-    /// Row 21: 206 from another version, for ever, whatever `If-Range` says.
+    /// Row 21: every 206 comes from another version, whatever `If-Range` says.
     @Test(arguments: [1, 4]) func row21OtherVersionBy206(connections: Int) async throws {
         let new = Version(seed: 99, length: 3_000_000)
         try await Site.with(try await Site()) { site in
@@ -114,7 +114,7 @@ struct RangeFaultTests {
         }
     }
 
-    /// Row 19: the complete length differs for ever under the same tag: no file can be right, none is made.
+    /// Row 19: the complete length always differs under the same tag: no file can be right, so no file is published.
     @Test func row19OtherTotalForEver() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -126,9 +126,9 @@ struct RangeFaultTests {
         }
     }
 
-    /// Row 25: a kill between the last byte and the name leaves everything written: nothing is fetched again.
+    /// Row 25: after a kill between the last byte and the publication all bytes are written, and none is fetched again.
     @Test func row25EverythingHeldCostsNoByte() async throws {
-        // Without a length the end is unknown when all bytes are there; 416 then says that it is the end.
+        // Without a length the end is unknown when all bytes are held; a 416 then shows that the file ends there.
         try await Site.with(try await Site()) { site in
             let cut = Behaviour { context in
                 let reply = Fault.unknownTotal.make(context)
@@ -141,7 +141,7 @@ struct RangeFaultTests {
             download.stop()
             let first = await outcome
             try site.law(first)
-            // The server counts what it wrote when it has written it: a moment later than the bytes are here.
+            // The server counts bytes after it has written them: a moment later than they arrive here.
             let length = site.length
             await site.server.log.wait { $0.bodyBytesServed(Site.path) >= length }
             let before = site.served
@@ -151,7 +151,7 @@ struct RangeFaultTests {
         }
     }
 
-    /// Row 26: the server's file is shorter by now than what is held.
+    /// Row 26: the server's file is now shorter than the held bytes.
     @Test func row26FileBecameShorter() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -163,7 +163,7 @@ struct RangeFaultTests {
         }
     }
 
-    /// Row 27: no byte of an error's page is ever saved, also where the page is as long as the file.
+    /// Row 27: no byte of an error page is ever saved, even if the page is as long as the file.
     @Test(arguments: [416, 404, 500, 403, 429]) func row27PagesAreNeverSaved(_ status: Int) async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -184,7 +184,7 @@ struct RangeFaultTests {
         }
     }
 
-    /// What is asked on a resume: one range, from 16 KiB before the seam, under the strong tag byte for byte.
+    /// A resume asks for one range, from 16 KiB before the seam, with the strong tag byte for byte in `If-Range`.
     @Test func resumeAsksForOneRangeUnderIfRange() async throws {
         try await Site.with(try await Site()) { site in
             let first = try await site.interrupt(after: Scenario.held)
@@ -199,7 +199,7 @@ struct RangeFaultTests {
 }
 
 extension Fault {
-    /// Honest heads, and every part that does not begin at zero shifted by one byte.
+    /// Correct heads, but every part that does not begin at zero is shifted by one byte.
     static let shiftedParts = Fault("shiftedParts") { context in
         context.asked.lowerBound > 0 ? shiftedBytes(by: 1).make(context) : context.correct
     }

@@ -1,12 +1,12 @@
 import FaultServer
 import Testing
 
-/// `--limit-rate` with the built command: the user's limit decides how fast bytes come, so nothing else needs more than
-/// one connection. What a server has sent and nobody took is lost with each of them. These run by themselves
+/// Tests `--limit-rate` with the built command. The limit determines the rate, so one connection is enough. Each
+/// further connection would lose the bytes that a server has sent and no attempt has read. These tests run alone
 /// (`scripts/run-tests`).
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct RateLimitTests {
-    @Test("no connections are opened that a limit would hold back, and no byte comes twice")
+    @Test("no connections are opened that a limit would hold back, and no byte is fetched twice")
     func oneConnection() async throws {
         try await Site.with(try await Site(length: 3_000_000)) { site in
             let start = ContinuousClock.now
@@ -18,7 +18,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test("where each connection is slower than the limit, more of them come")
+    @Test("if each connection is slower than the limit, more are opened")
     func severalWhereTheyPay() async throws {
         let resource = Resource(length: 6_000_000, rate: 500_000)
         try await Site.with(try await Site(resource)) { site in
@@ -30,7 +30,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test("limits as high as numbers go are limits")
+    @Test("limits of the highest numbers are limits")
     func asHighAsNumbersGo() async throws {
         try await Site.with(try await Site()) { site in
             let arguments = ["--limit-rate", "9223372036854775807", "--limit-rate-total", "9223372036854775807"]

@@ -4,7 +4,7 @@ import Testing
 import TowlineCore
 import TowlineEngine
 
-/// Cookies and logins along redirects: each reaches the host that it is for, on every request, and no other host.
+/// Tests cookies and logins along redirects: each reaches the host that it is for, on every request, and no other host.
 @Suite(.timeLimit(.minutes(2)))
 struct RedirectSecretTests {
     private static let length: Int64 = 2_000_000
@@ -24,7 +24,7 @@ struct RedirectSecretTests {
 
     // MARK: Cookies
 
-    /// A cookie that comes with a redirect to the same URL goes back on every later request, also for a small file.
+    /// A cookie set by a redirect to the same URL is sent on every later request, also for a small file.
     @Test(arguments: [1, 4], [20_000, length]) func cookieWall(connections: Int, length: Int64) async throws {
         try await Site.with(try await Site(length: length, .always(.cookieWall("seen=yes; Path=/; HttpOnly")))) {
             site in
@@ -33,7 +33,7 @@ struct RedirectSecretTests {
         }
     }
 
-    /// The jar lives for one run: the next run meets the wall again, and resumes.
+    /// The jar exists for one run: the next run gets the redirect again, and resumes.
     @Test func cookieWallAtAResume() async throws {
         try await Site.with(try await Site(length: Self.length)) { site in
             try await site.interrupt(after: 1_000_000)
@@ -44,7 +44,7 @@ struct RedirectSecretTests {
         }
     }
 
-    /// A cookie for another path or domain and a deleted one do not go back, so the circle ends at the limit.
+    /// A cookie for another path or domain and a deleted one are not sent, so the circle ends at the limit.
     @Test(arguments: ["a=1; Path=/elsewhere", "a=1; Domain=example.org", "a=1; Max-Age=0"])
     func cookieThatDoesNotMatch(_ cookie: String) async throws {
         try await Site.with(try await Site(length: Self.length, .always(.cookieWall(cookie)))) { site in
@@ -91,7 +91,7 @@ struct RedirectSecretTests {
         await other.stop()
     }
 
-    /// `default` names no host, a comment names none, and a longer name is another host.
+    /// `default` names no host, a comment names no host, and a longer name is another host.
     @Test(arguments: [
         "default login me password secret\n", "# machine 127.0.0.2\ndefault login me password secret\n",
         "machine 127.0.0.22 login me password secret\ndefault login me password secret\n",
@@ -160,7 +160,7 @@ struct RedirectSecretTests {
                 $0.connections = 4
             }
             try site.expectFile(outcome)
-            // The first request of a connection carries none yet.
+            // The first request of a connection carries no answer to a challenge yet.
             let sent = site.requests.compactMap { $0.info.field("Authorization") }
             #expect(sent.last?.hasPrefix("Digest ") == true && !sent.contains { $0.contains("secret") }, "\(sent)")
         }

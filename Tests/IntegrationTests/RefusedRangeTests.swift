@@ -3,7 +3,7 @@ import Testing
 import TowlineCore
 import TowlineEngine
 
-/// Servers that curl gets a file from although they dislike ranges or disagree about validators (rows 1, 12, 27, 28,
+/// Servers that give curl a file although they refuse ranges or disagree about validators (rows 1, 12, 27, 28,
 /// 30, 31).
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct RefusedRangeTests {
@@ -30,8 +30,8 @@ struct RefusedRangeTests {
 
     @Test(arguments: table) func row(_ scenario: Scenario) async throws { try await scenario.play() }
 
-    /// The first response is cut, and the rest comes by comparison: no ETag, a date that is malformed, or a tag without
-    /// quotes.
+    /// The first response is cut, and the rest is joined after a comparison: there is no ETag, the date is malformed,
+    /// or the tag has no quotes.
     @Test(arguments: [Fault.dateWithOffset, .unquotedETag]) func aMalformedValidatorResumes(_ fault: Fault) async throws
     {
         let behaviour = Behaviour { context in
@@ -67,8 +67,8 @@ struct RefusedRangeTests {
         }
     }
 
-    /// Each part in the middle is refused, in ways that could pass. The response to the plain request brings the whole file
-    /// and is not cut for another connection.
+    /// Each part in the middle is refused, with transient failures. The response to the plain request delivers the
+    /// whole file and is not cut for another connection.
     @Test(arguments: [
         (Fault.refusesRange(500), 1), (.refusesRange(403), 1), (.closesOnRange, 1), (.refusesRange(500), 4),
     ])
@@ -89,7 +89,7 @@ struct RefusedRangeTests {
         }
     }
 
-    /// A file that is missing is asked for twice: with Range, and without.
+    /// A missing file is requested twice: with Range, and without.
     @Test func aMissingFileIsSaidAfterAPlainRequest() async throws {
         try await Site.with(try await Site(.always(.notFound))) { site in
             try site.expectFailure(try await site.download(), .notFound)

@@ -4,7 +4,7 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// Catalogue A: validators, digests, and what stands in place of the file (rows 28–37, 49, 54, 55).
+/// Catalogue A: validators, digests, and responses that are not the file (rows 28–37, 49, 54, 55).
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct RepresentationFaultTests {
     static let table: [Scenario] = [
@@ -28,7 +28,7 @@ struct RepresentationFaultTests {
 
     @Test(arguments: table) func row(_ scenario: Scenario) async throws { try await scenario.play() }
 
-    /// How a server names its version.
+    /// The validators with which a server names its version.
     enum Naming: String, CaseIterable, Sendable {
         case strong, weak, strongDate, weakDate, undated, nothing
 
@@ -49,15 +49,15 @@ struct RepresentationFaultTests {
             return version
         }
 
-        /// Whether a resume needs no byte again but the overlap.
+        /// `true` if a resume fetches only the overlap again.
         var resumes: Bool { self != .nothing }
-        /// Whether several connections may write at once.
+        /// `true` if several connections may write at once.
         var isStrong: Bool { self == .strong || self == .strongDate }
     }
 
-    /// Rows 28–30, 113: what may be joined by which proof, and at what cost.
+    /// Rows 28–30, 113: the proof with which bytes may be joined, and the cost.
     @Test(arguments: Naming.allCases) func rows28To30Resume(_ naming: Naming) async throws {
-        // Paced: how far a connection gets until it is cut is a matter of the plan, not of the machine.
+        // The rate is limited so that the plan, and not the machine, decides how far a connection gets until it is cut.
         try await Site.with(try await Site(Resource(naming.version(), rate: 10_000_000))) { site in
             let first = try await site.interrupt(after: Scenario.held)
             let outcome = try await site.download { $0.connections = 4 }
@@ -72,7 +72,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 29: with `--unsafe-resume` length and overlap are enough.
+    /// Row 29: with `--unsafe-resume`, length and overlap are enough.
     @Test func row29UnsafeResume() async throws {
         try await Site.with(try await Site(Resource(Naming.nothing.version()))) { site in
             try await site.interrupt(after: Scenario.held)
@@ -84,7 +84,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 29: a known checksum is proof enough to go on, and it is checked.
+    /// Row 29: a known checksum is proof enough to resume, and it is verified.
     @Test(arguments: [false, true]) func row29Checksum(changes: Bool) async throws {
         let old = Naming.nothing.version()
         let new = Naming.nothing.version(seed: 7)
@@ -100,7 +100,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 31: two edges with tags of their own, in turn: the same bytes come whole, at bounded cost.
+    /// Row 31: two edges with different tags, alternating: the same bytes arrive completely, at bounded cost.
     @Test(arguments: [1, 4]) func row31AlternatingTags(connections: Int) async throws {
         try await Site.with(try await Site(.always(.alternatingETags))) { site in
             let outcome = try await site.download { $0.connections = connections }
@@ -110,7 +110,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 31: two edges that hold different versions, in turn, and every answer is cut: one of the two, or an error.
+    /// Row 31: two edges with different versions, alternating, and every answer is cut: one of the two, or an error.
     @Test(arguments: [1, 4]) func row31AlternatingVersions(connections: Int) async throws {
         let versions = [Version(seed: 1, length: 3_000_000), Version(seed: 2, length: 3_000_000)]
         let behaviour = Behaviour { context in
@@ -127,7 +127,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 32 by a user who wants to know: nothing is thrown away.
+    /// Row 32 with `--if-changed fail`: no bytes are discarded.
     @Test func row32ChangedAndNotFollowed() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -135,7 +135,7 @@ struct RepresentationFaultTests {
             try site.expectFailure(try await site.download { $0.restartsChanged = false }, .changedOnServer)
             #expect(site.hasPart && site.hasJournal)
             site.server.replace(Site.path, with: Version(seed: 1, length: 3_000_000))
-            // The refused answer's last bytes may still be counted after the download gave up.
+            // The server may still count the last bytes of the refused answer after the download has ended.
             await site.server.log.wait { $0.requests.allSatisfy { $0.ended != nil } }
             let before = site.served
             try site.expectFile(try await site.download { $0.restartsChanged = false })
@@ -143,7 +143,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 33: other bytes under the same tag, everywhere: the overlap before the seam sees it.
+    /// Row 33: other bytes under the same tag, everywhere: the overlap before the seam detects it.
     @Test(arguments: [1, 4]) func row33SameTagOtherBytes(connections: Int) async throws {
         let lying = Version(seed: 99, length: 3_000_000, etag: .strong("1-3000000"))
         try await Site.with(try await Site()) { site in
@@ -155,7 +155,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 33, where the change does not touch an overlap: only a digest can see it, and one does.
+    /// Row 33, where the change does not touch an overlap: only a digest can detect it.
     @Test func row33ChangeAwayFromTheSeamNeedsADigest() async throws {
         try await Site.with(try await Site()) { site in
             let checksum = try #require(
@@ -169,7 +169,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 34: the file grows under the same tag: the old length is delivered, or all of the new.
+    /// Row 34: the file grows under the same tag: the download delivers the old length, or all of the new file.
     @Test(arguments: [1, 4]) func row34FileGrows(connections: Int) async throws {
         let old = Version(seed: 1, length: 3_000_000)
         var new = old
@@ -184,7 +184,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 35: a label on a stored file, by its name, with each response; each response breaks off.
+    /// Row 35: each response labels a stored file with a coding that fits its name; each response breaks off.
     @Test(arguments: [1, 4]) func row35LabelOfTheStoredFile(connections: Int) async throws {
         let labelled = Behaviour { context in
             let reply = Fault.fields([("Content-Encoding", "br")]).make(context)
@@ -203,7 +203,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 35: every range is coded: nothing can be joined, and what is saved is never half of one and half of other.
+    /// Row 35: every range is coded: no ranges can be joined, and the saved file is never a mixture of two.
     @Test func row35EveryRangeIsCoded() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -212,7 +212,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 37: a login page on the very first request, where something tells that it is not the file.
+    /// Row 37: a login page on the very first request, where evidence shows that it is not the file.
     @Test func row37CaptivePortalAtTheStart() async throws {
         try await Site.with(try await Site(.always(.page))) { site in
             let checksum = try #require(
@@ -225,7 +225,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 37: a portal that redirects to its page when the download goes on.
+    /// Row 37: a captive portal redirects to its page when the download resumes.
     @Test func row37CaptivePortalOnResume() async throws {
         let page = Resource(Version(seed: 8, length: 2000), contentType: "text/html")
         try await Site.with(try await Site(more: ["/login": page])) { site in
@@ -237,7 +237,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 49: the first URL leads elsewhere by now; the validator decides what becomes of the bytes.
+    /// Row 49: the first URL now redirects elsewhere; the validator decides whether the bytes are kept.
     @Test(arguments: [false, true]) func row49RedirectOnResume(sameFile: Bool) async throws {
         let other = sameFile ? Version(seed: 1, length: 3_000_000) : Version(seed: 4, length: 3_000_000)
         try await Site.with(try await Site(more: ["/other": Resource(other)])) { site in
@@ -251,7 +251,7 @@ struct RepresentationFaultTests {
         }
     }
 
-    /// Row 54: the wrong bytes are kept aside, never under the name; the right ones come next time.
+    /// Row 54: the wrong bytes are kept aside, never under the name; the next run fetches the right ones.
     @Test func row54ReprDigestMismatch() async throws {
         try await Site.with(try await Site(.always(.wrongReprDigest))) { site in
             try site.expectFailure(try await site.download(), .checksumMismatch)
@@ -263,7 +263,7 @@ struct RepresentationFaultTests {
 }
 
 extension CRC32C {
-    /// The checksum as a ``Checksum`` holds it.
+    /// Returns the checksum as a ``Checksum`` holds it.
     static func bigEndian(_ bytes: [UInt8]) -> [UInt8] {
         let value = checksum(bytes)
         return (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * UInt32($0))) }

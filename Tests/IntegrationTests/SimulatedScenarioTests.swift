@@ -12,6 +12,6 @@ import Testing
         try await scenario.simulate(asList: asList)
     }
 
-    /// The rest is about how HTTP is read.
+    /// The other scenarios test how HTTP is parsed.
     @Test func mostCanBeSimulated() { #expect(Self.simulable.count * 10 >= Self.all.count * 7) }
 }

@@ -7,11 +7,11 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// Catalogue 45, 50, 55 and 61: bytes that crawl, windows that are closed, digests of one response, and connections
-/// that stand still one after the other.
+/// Catalogue 45, 50, 55 and 61: slow bytes, closed windows, digests of one response, and connections that stall one
+/// after the other.
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct SlowFaultTests {
-    /// The body up to an offset at the resource's rate, the rest at `rate` bytes per second.
+    /// Sends the body up to an offset at the resource's rate, the rest at `rate` bytes per second.
     private static func crawl(after offset: Int64, rate: Int64) -> Fault {
         Fault("crawl") { context in
             let content = context.version.content
@@ -24,7 +24,7 @@ struct SlowFaultTests {
 
     // MARK: Row 45
 
-    /// Row 45: the only connection falls to a trickle. It is replaced, though bytes come, and nothing is lost.
+    /// Row 45: the only connection becomes very slow. It is replaced although bytes arrive, and no byte is lost.
     @Test func row45OnlyConnectionFallsToATrickle() async throws {
         let resource = Resource(
             length: 5_000_000, rate: 2_000_000, behaviour: .first(1, Self.crawl(after: 3_000_000, rate: 2000)))
@@ -42,7 +42,7 @@ struct SlowFaultTests {
         }
     }
 
-    /// Row 45: the only connection crawls from its first byte: hardly any byte for a stall timeout is as good as none.
+    /// Row 45: the only connection is very slow from its first byte: few bytes within a stall timeout count as a stall.
     @Test func row45OnlyConnectionCrawlsFromTheStart() async throws {
         try await Site.with(try await Site(.first(1, .slowBody(bytesPerSecond: 200)))) { site in
             let clock = ContinuousClock()
@@ -53,7 +53,7 @@ struct SlowFaultTests {
         }
     }
 
-    /// Row 45: the others are done, and what is left is too much to be fetched twice: the last one is replaced.
+    /// Row 45: the others are done, and the rest is too large to be fetched twice: the last one is replaced.
     @Test func row45LastConnectionCrawls() async throws {
         let resource = Resource(
             length: 6_000_000, rate: 1_000_000, behaviour: .on([1], .slowBody(bytesPerSecond: 1000)))
@@ -71,8 +71,8 @@ struct SlowFaultTests {
 
     // MARK: Row 61
 
-    /// Row 61: the server dies slowly. Its connections fall silent one after the other, and so do those that take their
-    /// places, so that there is always one that may still come to life: the tries are used up all the same.
+    /// Row 61: the server fails slowly. Its connections stall one after the other, and so do their replacements, so
+    /// that there is always one that may recover: the tries are used up nevertheless.
     @Test func row61StallsInTurn() async throws {
         let behaviour = Behaviour { context in
             let (index, content) = (context.request.index, context.version.content)
@@ -100,8 +100,8 @@ struct SlowFaultTests {
 
     // MARK: Row 50
 
-    /// Row 50: the server grants no bytes of its own window (RFC 9113 §6.5.2, SETTINGS_INITIAL_WINDOW_SIZE 0). A
-    /// request is a head, which no window holds back.
+    /// Row 50: the server grants no bytes of its window (RFC 9113 §6.5.2, SETTINGS_INITIAL_WINDOW_SIZE 0). A request
+    /// consists of a head, which no window holds back.
     @Test func row50ZeroWindowOfHTTP2() async throws {
         var options = ServerOptions()
         options.http2 = true
@@ -116,15 +116,15 @@ struct SlowFaultTests {
         }
     }
 
-    /// Row 50: a peer that accepts and reads nothing, so that its TCP window closes before the request is out. The
-    /// head's deadline ends that; once there is a server, the file comes.
+    /// Row 50: a peer that accepts and does not read, so that its TCP window closes before the request is sent. The
+    /// head's deadline ends the attempt; once a server answers, the file arrives.
     @Test func row50ZeroWindowOfTCP() async throws {
         try await Site.with(try await Site()) { site in
             let deaf = try DeafListener()
             let download = Download(
                 try site.options {
                     $0.url = (try? HTTPURL(parsing: "http://127.0.0.1:\(deaf.port)\(Site.path)")) ?? $0.url
-                    // More than any socket buffer here holds.
+                    // The request is larger than any socket buffer here.
                     for index in 0..<15 {
                         $0.userFields.append(name: "X-Fill-\(index)", value: String(repeating: "a", count: 60_000))
                     }
@@ -149,12 +149,12 @@ struct SlowFaultTests {
         return "sha-256=:\(Data(digest.finish(.sha256)).base64EncodedString()):"
     }
 
-    /// Row 55: a bit flips in one response under its Content-Digest: that segment comes again, and nothing else. A
-    /// response that carries one is not cut for another connection's sake: what is cut cannot be checked.
+    /// Row 55: a bit flips in one response with a Content-Digest: only that segment is fetched again. A response with a
+    /// digest is not cut for another connection, because a cut response cannot be checked.
     @Test(arguments: [1, 4]) func row55BitFlip(connections: Int) async throws {
         let behaviour = Behaviour { context in
-            // With several connections, a response to a part: the digest of a response that covers the file is that of
-            // the file.
+            // With several connections, the response to a part: the digest of a response that covers the file is that
+            // of the file.
             let isBad = context.request.index == (connections > 1 ? 1 : 0)
             return (isBad ? Fault.contentDigestWithFlip(Self.digest) : .contentDigest(Self.digest)).make(context)
         }
@@ -168,7 +168,8 @@ struct SlowFaultTests {
         }
     }
 
-    /// Row 55: each response is wrong: twice, then error 5, nothing under the name, and the bytes are kept.
+    /// Row 55: each response is wrong: after two tries the exit status is 5, no file is published, and the bytes are
+    /// kept.
     @Test func row55EveryResponseFlips() async throws {
         try await Site.with(try await Site(.always(.contentDigestWithFlip(Self.digest)))) { site in
             // A further connection would be a third request.
@@ -183,8 +184,8 @@ struct SlowFaultTests {
     }
 }
 
-/// Listens, never accepts, and takes hardly a byte: the system completes connections for it, fills its small buffers
-/// and closes the window.
+/// Listens, never accepts, and takes few bytes: the system completes connections for the listener, fills its small
+/// buffers and closes the window.
 ///
 /// `@unchecked Sendable`: one test uses it, in order.
 private final class DeafListener: @unchecked Sendable {
@@ -210,12 +211,13 @@ private final class DeafListener: @unchecked Sendable {
         try #require(isBound && port > 0)
     }
 
-    /// Whether the first connection here brings some of its bytes, and then no more, though more were to come.
+    /// Returns whether the first connection to the listener received some bytes, and then no more, though more should
+    /// follow.
     func windowIsClosed() async throws -> Bool {
         let connection = try await nextConnection()
         defer { Glibc.close(connection) }
         var (before, now) = (-1, 0)
-        // The peer sends what it can at once; half a second without a byte is an end of that.
+        // The peer fills the window at once; half a second without a byte shows that it cannot send more.
         while now == 0 || now != before {
             try await Task.sleep(for: .milliseconds(500))
             before = now

@@ -8,7 +8,7 @@ import TransferSimulation
 
 @testable import TowlineDisk
 
-/// What may be a small file is one request that needs no machine, and goes on as a transfer's where anything else comes.
+/// A possible small file is one request without a state machine; any other answer becomes a transfer that continues it.
 @Suite(.timeLimit(.minutes(2)))
 struct SmallFileTests {
     private static let length: Int64 = 20_000
@@ -19,12 +19,12 @@ struct SmallFileTests {
         await Download(try site.options(Site.path, change), storage: storage, isBatch: true).run()
     }
 
-    /// A server that does something, or waits, before it answers correctly.
+    /// Returns a site whose server runs `steps` before it answers correctly.
     private func site(_ steps: @escaping @Sendable (RequestContext) -> Reply) async throws -> Site {
         try await Site(Resource(length: Self.length, behaviour: Behaviour(steps)))
     }
 
-    /// On a machine with other things to do an answer may be late, and its file a transfer's. Some time it is not.
+    /// Repeats a test: on a busy machine an answer may be late, and its file a transfer's. One of the runs is in time.
     private func untilAtOnce(
         instead: SmallFileOutcome? = nil, at site: () async throws -> Site = { try await Site(length: Self.length) },
         _ body: (Site, CountingStorage) async throws -> Bool
@@ -45,7 +45,7 @@ struct SmallFileTests {
             try site.expectFile(outcome)
             #expect(site.requests.count == 1 && outcome.received == Self.length)
             #expect(storage.made + storage.created == 1)
-            // The same once more asks nobody.
+            // The same download again sends no request.
             let again = try await get(site, storage)
             guard case .success(let completed) = again.result, case .alreadyThere = completed.outcome else {
                 Issue.record("\(again)")
@@ -65,7 +65,7 @@ struct SmallFileTests {
         }
     }
 
-    /// Bytes that the disk has lost, before the file had its name, are asked for again.
+    /// Bytes that the disk has lost before the file had its name are requested again.
     @Test func itsBytesAreLost() async throws {
         try await untilAtOnce(instead: .lost) { site, storage in
             try site.expectFile(try await get(site, storage))
@@ -74,8 +74,8 @@ struct SmallFileTests {
         }
     }
 
-    /// What it must hash to is compared before it has its name: what the user says, and what the server does. A wrong one is the
-    /// transfer's, with the bytes that came.
+    /// The user's or the server's checksum is compared before the file gets its name. A mismatch becomes a transfer
+    /// that has the received bytes.
     @Test(arguments: [true, false], [true, false]) func withAChecksum(_ isUsers: Bool, _ isRight: Bool) async throws {
         let digest = MessageDigest(.sha256)
         Version(length: Self.length).content.bytes(in: 0..<Self.length).withUnsafeBytes { digest.update($0) }
@@ -102,7 +102,7 @@ struct SmallFileTests {
         }
     }
 
-    /// A reply in chunks, as a server that knows neither ranges nor the length gives it.
+    /// Returns a reply in chunks, as a server sends it that knows neither ranges nor the length.
     private func inChunks(_ context: RequestContext, _ length: Int64, _ end: Reply.Step) -> Reply {
         context.correct.head { head in
             head.status = 200
@@ -111,7 +111,7 @@ struct SmallFileTests {
         }.body([.chunks(context.version.content, 0..<length, size: 20_000), end])
     }
 
-    /// The last chunk tells how long the file is, at once.
+    /// The last chunk shows the length of the file at once.
     @Test func inChunks() async throws {
         try await untilAtOnce(at: { try await site { inChunks($0, Self.length, .lastChunk) } }) { site, storage in
             try site.expectFile(try await get(site, storage))
@@ -120,20 +120,20 @@ struct SmallFileTests {
         }
     }
 
-    /// Without the last chunk it is no file, however small.
+    /// Without the last chunk the body is not a file, however small.
     @Test func inChunksThatBreakOff() async throws {
         let site = try await site { context in
             context.request.index == 0 ? inChunks(context, 12_000, .close) : inChunks(context, Self.length, .lastChunk)
         }
         try await Site.with(site) { site in
             try site.expectFile(try await get(site, CountingStorage()) { $0.retryWait = .milliseconds(10) })
-            // What came of it is asked about before all is asked for once more.
+            // The client asks about the received bytes before it requests the complete file again.
             #expect((2...3).contains(site.requests.count))
         }
     }
 
-    /// Once a head has said how long it is, one of the same tag that ends earlier is not whole, however orderly: the chunks of a
-    /// proxy whose own server died.
+    /// After a head has stated a length, an answer with the same tag that ends earlier is incomplete, even with an
+    /// orderly end: it may be the chunks of a proxy whose own server failed.
     @Test func inChunksThatEndEarly() async throws {
         let site = try await site { context in
             switch context.request.index {
@@ -148,8 +148,8 @@ struct SmallFileTests {
         }
     }
 
-    /// A redirect is followed by the same request elsewhere, at once; what follows a late one, or leads to a late answer, is a
-    /// transfer's.
+    /// A redirect is followed at once by the same request to the target; after a late redirect, or with a late answer,
+    /// a transfer takes over.
     @Test(arguments: [false, true], [false, true]) func redirected(_ isLate: Bool, _ answersLate: Bool) async throws {
         func make() async throws -> Site {
             let target = Behaviour { context in
@@ -175,7 +175,7 @@ struct SmallFileTests {
         }
     }
 
-    /// Where it cannot be made at once the bytes that are there go the usual way: nothing is asked for twice.
+    /// If the file cannot be published at once, its bytes are written in the usual way: no byte is requested twice.
     @Test func notAtOnce() async throws {
         try await untilAtOnce(instead: .declined) { site, storage in
             try site.expectFile(try await get(site, storage))
@@ -186,7 +186,7 @@ struct SmallFileTests {
         }
     }
 
-    /// An answer that lets wait for itself, and one whose body does, are a transfer's: with the request that was sent.
+    /// A late answer, and one with a late body, become a transfer that takes over the request.
     @Test(arguments: [false, true], [Duration.milliseconds(700), .milliseconds(30)])
     func late(_ isHeadThere: Bool, _ wait: Duration) async throws {
         let site = try await site { context in
@@ -198,15 +198,15 @@ struct SmallFileTests {
             let storage = CountingStorage()
             let outcome = try await get(site, storage)
             try site.expectFile(outcome)
-            // The client may be done before the server has counted its last bytes.
+            // The client may finish before the server has counted its last bytes.
             await site.server.log.wait { $0.bodyBytesServed(Site.path) >= Self.length }
             #expect(site.requests.count == 1 && site.served == Self.length)
-            // What a busy thread looks at no sooner than it is over was not late.
+            // An answer that a busy thread processes only when it is over does not count as late.
             if wait > .milliseconds(600) { #expect(storage.created == 1 && storage.made == 0) }
         }
     }
 
-    /// What came at once of one that then falls silent is not fetched again.
+    /// The first bytes of an answer that then falls silent are not fetched again.
     @Test func silentAfterTheBeginning() async throws {
         let (length, there): (Int64, Int64) = (900_000, 600_000)
         let fault = Fault("silent") { context in
@@ -224,7 +224,7 @@ struct SmallFileTests {
         }
     }
 
-    /// Who stops it while it waits for its answer leaves nothing; what has come of a body is kept as ever.
+    /// A download that is stopped while it waits for its answer leaves no file; bytes of a body are kept as usual.
     @Test func stopped() async throws {
         let (asked, question) = AsyncStream<Void>.makeStream()
         let site = try await site { _ in
@@ -241,8 +241,8 @@ struct SmallFileTests {
         }
     }
 
-    /// What takes the name while the answer is on its way stays, and is told of; a policy that allows for it goes on with the
-    /// bytes that came.
+    /// A file that takes the name while the answer is on its way is kept and reported. If the policy allows, the
+    /// download continues with the received bytes.
     @Test(arguments: ExistingPolicy.allCases) func theNameIsTakenMeanwhile(_ policy: ExistingPolicy) async throws {
         let scratch = Mutex<Scratch?>(nil)
         let site = try await site { context in
@@ -264,7 +264,7 @@ struct SmallFileTests {
         }
     }
 
-    /// Another process has begun a download of that name: it is that one's place.
+    /// Another process has begun a download of that name: the destination belongs to that process.
     @Test func aPartFileIsThereMeanwhile() async throws {
         let scratch = Mutex<Scratch?>(nil)
         let site = try await site { context in
@@ -279,13 +279,13 @@ struct SmallFileTests {
             let storage = CountingStorage()
             let outcome = try await get(site, storage)
             #expect(outcome.succeeded && storage.made == 0, "\(outcome.message)")
-            // Nobody holds it, and it is long: it is set aside, not overwritten.
+            // No process has locked the part file, and it is long: it is set aside, not overwritten.
             #expect(site.scratch.names == [Site.name, Site.name + ".tow-aside"])
             #expect(site.requests.count == 1)
         }
     }
 
-    /// Other answers are judged once, by the transfer, and asked for again only where that does so.
+    /// Other answers are judged once, by the transfer, and only the transfer requests them again.
     /// The first request is repeated without Range.
     @Test(arguments: [(404, 2, TowlineError.Code.notFound), (503, 6, .transient), (403, 2, .refusedByServer)])
     func refusals(_ status: Int, _ requests: Int, _ code: TowlineError.Code) async throws {
@@ -297,7 +297,7 @@ struct SmallFileTests {
         }
     }
 
-    /// A body that is cut begins anew once.
+    /// A body that is cut is requested again once.
     @Test func cut() async throws {
         let site = try await Site(
             Resource(
@@ -314,7 +314,7 @@ struct SmallFileTests {
         }
     }
 
-    /// Nothing is made at once of what is limited or fetched from several places, and nothing of what is long.
+    /// Downloads with a rate limit or several sources, and long files, are never published at once.
     @Test(arguments: 1..<4) func others(_ which: Int) async throws {
         let length = which == 3 ? 1 << 20 : Self.length
         try await Site.with(try await Site(length: length)) { site in

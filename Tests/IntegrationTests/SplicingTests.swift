@@ -3,8 +3,8 @@ import Foundation
 import Testing
 import TowlineCore
 
-/// Long bodies that come fast: the kernel moves them, and every fault of a network, a disk or a process ends as it does where
-/// libcurl hands each byte over.
+/// Tests long bodies on a fast connection: the kernel moves them, and every fault of a network, a disk or a process has
+/// the same result as if libcurl delivered each byte.
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct SplicingTests {
     private static let length: Int64 = 40_000_000
@@ -34,8 +34,8 @@ struct SplicingTests {
 
     // MARK: Calls that fail, in the built command
 
-    /// Runs `body` with a server of its own until the kernel moved something: what it says. What comes too slowly, because the
-    /// machine is busy with other things, the kernel is not asked to move (`SplicePolicy`).
+    /// Runs `body` with a server of its own until `body` reports that the kernel moved bytes. The kernel is not asked
+    /// to move bytes that arrive too slowly on a busy machine (`SplicePolicy`).
     private func untilSpliced(_ body: (Site) async throws -> Bool) async throws {
         for _ in 0..<30 {
             let isDone = try await Site.with(try await Site(length: Self.length)) { try await body($0) }
@@ -44,7 +44,7 @@ struct SplicingTests {
         Issue.record("nothing was spliced in thirty downloads")
     }
 
-    /// As `DiskFaultTests.strace`, with what it saw in a file, which `calls` reads.
+    /// Returns `DiskFaultTests.strace` with its log in a file, which `calls` reads.
     private static func logged(_ what: String, _ site: Site) -> [String] {
         DiskFaultTests.strace(what).map { $0 == "/dev/null" ? site.scratch.file("calls") : $0 }
     }
@@ -53,7 +53,7 @@ struct SplicingTests {
         try String(contentsOfFile: site.scratch.file("calls"), encoding: .utf8).split(separator: "\n")
     }
 
-    /// How often the built command has the kernel move bytes.
+    /// Returns how often the built command has the kernel move bytes.
     private static func splices(_ site: Site, _ options: [String]) async throws -> Int {
         let strace = ["/usr/bin/strace", "-f", "-qq", "-o", site.scratch.file("calls"), "-e", "trace=splice"]
         try site.law(try await site.tow(options, prefix: strace), status: 0)
@@ -70,12 +70,12 @@ struct SplicingTests {
     }
 
     static let survivable = [
-        // Neither from the socket, nor to the file; and neither is new to it.
+        // splice(2) fails for the socket or for the file, from the first call on, in the middle, or by an interruption.
         "splice:error=ENOSYS", "splice:error=EPERM", "splice:error=EINVAL:when=2+2",
         "splice:error=EINVAL:when=40+2", "splice:error=EINTR:when=3+2", "splice:error=EINTR:when=4+3",
-        // No pipe to be had, or but a small one.
+        // There is no pipe, or only a small one.
         "pipe2:error=EMFILE", "fcntl:error=EPERM",
-        // Nobody tells what came.
+        // The kernel does not report how many bytes have arrived.
         "ioctl:error=ENOTTY",
     ]
 
@@ -87,7 +87,7 @@ struct SplicingTests {
         }
     }
 
-    /// Out of the pipe: the file refuses for good, then it is well again.
+    /// Fails the writes from the pipe: the file refuses permanently, then works again.
     @Test(.enabled(if: DiskFaultTests.canTrace), arguments: ["ENOSPC", "EIO", "EDQUOT"])
     func theFileRefuses(_ error: String) async throws {
         try await untilSpliced { site in
@@ -100,10 +100,10 @@ struct SplicingTests {
             #expect(pieces.count == 19 && pieces.allSatisfy { $0 > 0 })
             let before = site.served
             try site.law(try await site.tow(["-x", "1"]), status: 0)
-            // What came before the kernel was asked for anything, and what it has moved since.
+            // Bytes received before the kernel was first asked to move any, and those it has moved since.
             let written = SplicePolicy.window + pieces.reduce(0, +)
             let seam: Int64 = 16 << 10
-            #expect(site.served - before <= Self.length - written + seam, "what was written counts")
+            #expect(site.served - before <= Self.length - written + seam, "written bytes count")
             return true
         }
     }
@@ -123,14 +123,14 @@ struct SplicingTests {
                 #expect(again.status == 0, "\(again.stderr)")
                 let content = Version(length: Self.length).content
                 #expect(try content.firstMismatch(inFile: mount.path + "/file.bin", length: Self.length) == nil)
-                #expect(site.served - before < Self.length - 8_000_000, "what was written counts")
+                #expect(site.served - before < Self.length - 8_000_000, "written bytes count")
             }
         }
     }
 
     // MARK: Kills
 
-    /// Killed as it enters the n-th call: into the pipe, or out of it.
+    /// Kills the command as it enters the n-th call: into the pipe, or out of it.
     @Test(.enabled(if: DiskFaultTests.canTrace), arguments: [1, 2, 31, 76])
     func killed(_ number: Int) async throws {
         for connections in ["1", "2"] {
@@ -142,13 +142,13 @@ struct SplicingTests {
                 #expect(!site.hasFile)
                 let before = site.requests.count
                 try site.law(try await site.tow(options), status: 0)
-                // Not by what the server has sent, of which a connection that is cut leaves some on its way.
+                // The sent bytes do not count, because a cut connection loses some of them.
                 for request in site.requests.dropFirst(before) {
                     guard case .range(let range) = request.info.range(ofLength: Self.length) else {
                         Issue.record("asks for all")
                         continue
                     }
-                    #expect(range.lowerBound > 0, "what was written counts")
+                    #expect(range.lowerBound > 0, "written bytes count")
                 }
                 return true
             }

@@ -4,7 +4,7 @@ import Testing
 import TowlineCore
 import TowlineEngine
 
-/// Catalogue A: statuses, redirects, links that expire, credentials that change (rows 38–42, 48, 52, 58, 59).
+/// Catalogue A: statuses, redirects, expired links, changed credentials (rows 38–42, 48, 52, 58, 59).
 @Suite(.serialized, .timeLimit(.minutes(4)))
 struct StatusFaultTests {
     static let table: [Scenario] = [
@@ -55,7 +55,7 @@ struct StatusFaultTests {
 
     @Test(arguments: table) func row(_ scenario: Scenario) async throws { try await scenario.play() }
 
-    /// Row 48: as many redirects as are allowed are followed.
+    /// Row 48: the maximum number of redirects is followed.
     @Test func row48TwentyRedirectsAreFollowed() async throws {
         try await Site.with(try await Site(.always(.redirectChain(hops: 20)))) { site in
             try site.expectFile(try await site.download())
@@ -77,7 +77,7 @@ struct StatusFaultTests {
         }
     }
 
-    /// Row 48: two targets are an error that says so.
+    /// Row 48: two targets cause an error that names the reason.
     @Test(arguments: [301, 302, 303, 307]) func row48TwoLocations(_ status: Int) async throws {
         let fault = Fault("twoLocations") { _ in Reply(status, [("Location", "/a"), ("Location", "/b")]) }
         try await Site.with(try await Site(.always(fault))) { site in
@@ -87,12 +87,12 @@ struct StatusFaultTests {
         }
     }
 
-    /// Row 38: the wait that the server asks for is kept, whichever way it is said.
+    /// Row 38: the wait that the server asks for is kept, in each of its forms.
     @Test(arguments: [Fault.retryAfter("2"), .retryAfterDate(secondsFromNow: 2), .retryAfter("2", status: 503)])
     func row38RetryAfterIsObeyed(_ fault: Fault) async throws {
         try await Site.with(try await Site(.first(1, fault))) { site in
             try site.expectFile(try await site.download())
-            // A slow machine may ask for a second part afterwards. A date has whole seconds: two of them are more than
+            // A slow machine may request a second part afterwards. A date has whole seconds: two of them are more than
             // one.
             let times = site.requests.map(\.time)
             #expect(times.count >= 2)
@@ -100,7 +100,7 @@ struct StatusFaultTests {
         }
     }
 
-    /// Row 38: a wait of 30,000 years. The transfer waits, or fails if the user sets a limit; nothing is lost.
+    /// Row 38: a wait of 30,000 years. The transfer waits, or fails if the user sets a limit; no bytes are lost.
     @Test func row38AbsurdRetryAfterEndsOrWaits() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -119,7 +119,7 @@ struct StatusFaultTests {
         }
     }
 
-    /// Row 40: single segments fail now and then; the others go on.
+    /// Row 40: single segments fail now and then; the others continue.
     @Test(arguments: [500, 502, 504]) func row40EveryThirdRequestFails(_ status: Int) async throws {
         let behaviour = Behaviour { context in
             if context.request.index % 3 == 1 { return Fault.status(status).make(context) }
@@ -131,7 +131,7 @@ struct StatusFaultTests {
         }
     }
 
-    /// Row 41: a signed link runs out in the middle, again and again; the first URL gives a new one, no byte is lost.
+    /// Row 41: a signed link expires repeatedly midway; the first URL gives a new one, and no byte is lost.
     @Test(arguments: [1, 4]) func row41SignedLinkExpires(connections: Int) async throws {
         let link = SignedLink(to: "/signed", uses: 2)
         let target = Behaviour { context in
@@ -146,7 +146,7 @@ struct StatusFaultTests {
         }
     }
 
-    /// Row 41: the link has run out between two runs.
+    /// Row 41: the link expired between two runs.
     @Test func row41LinkExpiredBetweenRuns() async throws {
         let link = SignedLink(to: "/signed")
         let gate = Gate()
@@ -170,7 +170,7 @@ struct StatusFaultTests {
         }
     }
 
-    /// Row 42: the file goes away in the middle: an error that no attempt mends, and the bytes stay.
+    /// Row 42: the file disappears midway: a permanent error, and the bytes are kept.
     @Test(arguments: [404, 410, 403]) func row42GoneInTheMiddle(_ status: Int) async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -185,7 +185,7 @@ struct StatusFaultTests {
         }
     }
 
-    /// Row 58: the server moves to another address; the name is looked up again for each connection.
+    /// Row 58: the server moves to another address; the name is resolved again for each connection.
     @Test func row58AddressChanges() async throws {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
@@ -197,7 +197,8 @@ struct StatusFaultTests {
                 [Site.path: Resource(length: site.length)], options: options)
             let scratch = site.scratch
             let port = site.server.port
-            // The journal names the old address; the same download asked for at the new one goes on if it is the same.
+            // The journal names the old address; the same download from the new address resumes if the file is the
+            // same.
             let outcome = try await site.download {
                 $0.url = (try? HTTPURL(parsing: "http://127.0.0.2:\(port)\(Site.path)")) ?? $0.url
             }
@@ -208,7 +209,7 @@ struct StatusFaultTests {
         }
     }
 
-    /// Row 59: the password or the cookie is another by now: an error that says so, and the bytes stay.
+    /// Row 59: the password or the cookie has changed: an error reports that, and the bytes are kept.
     @Test func row59PasswordRotated() async throws {
         try await Site.with(try await Site()) { site in
             func authorized(_ credentials: String) -> Fault {
@@ -243,7 +244,7 @@ struct StatusFaultTests {
 
     // MARK: Row 52
 
-    /// Row 52: lengths at which counting goes wrong most easily.
+    /// Row 52: lengths with a high risk of off-by-one errors.
     @Test(arguments: [0, 1, 2, 65_535, 65_536, 65_537, 262_143, 262_144, 262_145, 1_048_575, 1_048_576, 1_048_577])
     func row52SmallSizes(_ length: Int64) async throws {
         for connections in [1, 4] {
@@ -255,11 +256,11 @@ struct StatusFaultTests {
         }
     }
 
-    /// Row 52: lengths around 2³¹ and 2³², and 2⁴¹: offsets far out are right on the wire, in the journal and on disk.
+    /// Row 52: lengths around 2³¹ and 2³², and 2⁴¹: large offsets are right on the wire, in the journal and on disk.
     @Test(arguments: [1 << 31 - 1, 1 << 31, 1 << 31 + 1, 1 << 32 - 1, 1 << 32, 1 << 32 + 1, 1 << 41] as [Int64])
     func row52LargeSizes(_ length: Int64) async throws {
         let stalling = Behaviour { context in
-            // Each answer gives a little and then nothing, so that every connection's place gets some bytes.
+            // Each answer sends a few bytes and then stalls, so that every connection's segment gets some bytes.
             context.correct.body([.content(context.version.content, context.prefixOfAsked(200_000)), .stall])
         }
         try await Site.with(try await Site(length: length, stalling)) { site in
@@ -291,7 +292,7 @@ struct StatusFaultTests {
         }
     }
 
-    /// Row 52: a large file from its first byte to its name.
+    /// Row 52: a large file from its first byte to its publication.
     @Test(.enabled(if: Thoroughness.isTorture), arguments: [1 << 31 - 1, 1 << 32 + 1] as [Int64])
     func row52WholeLargeFile(_ length: Int64) async throws {
         try await Site.with(try await Site(length: length)) { site in
@@ -310,7 +311,7 @@ struct StatusFaultTests {
 }
 
 extension RequestContext {
-    /// The first bytes of what was asked for.
+    /// Returns the range of the first bytes of the requested range.
     func prefixOfAsked(_ count: Int64) -> Range<Int64> {
         asked.lowerBound..<min(asked.upperBound, asked.lowerBound + count)
     }

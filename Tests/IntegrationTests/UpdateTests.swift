@@ -21,7 +21,7 @@ struct UpdateTests {
         if case .success(let completed) = outcome.result, case .upToDate = completed.outcome { true } else { false }
     }
 
-    /// A server of the file, which is downloaded.
+    /// Returns a site with the file, which is downloaded.
     private func site(
         _ length: Int64, _ version: Version? = nil, _ change: (Site) async throws -> Void
     ) async throws {
@@ -54,7 +54,7 @@ struct UpdateTests {
             try site.expectFile(try await update(site), newest)
             #expect(isUpToDate(try await update(site)))
             #expect(site.requests.map { $0.status } == [206, 206, 304])
-            // Without the option nobody is asked.
+            // Without the option no request is sent.
             let plain = try await site.download()
             #expect(plain.succeeded && site.requests.count == 3)
         }
@@ -73,7 +73,7 @@ struct UpdateTests {
         }
     }
 
-    /// A server that confirms whatever it is asked, and one that dislikes the question.
+    /// One server confirms every condition, the other refuses requests with conditions.
     @Test(arguments: [Fault.confirmsEveryCondition, .refusesConditions], [false, true])
     func aConditionThatHarms(_ fault: Fault, _ isSequential: Bool) async throws {
         try await site(3_000_000) { site in
@@ -84,7 +84,7 @@ struct UpdateTests {
         }
     }
 
-    /// Without a validator nothing can be compared.
+    /// Without a validator, versions cannot be compared.
     @Test(arguments: sizes) func withoutAValidator(_ length: Int64) async throws {
         try await site(length, Version(length: length, etag: .absent, lastModified: nil)) { site in
             let newest = Version(seed: 2, length: length, etag: .absent, lastModified: nil)
@@ -153,7 +153,7 @@ struct UpdateTests {
         }
     }
 
-    /// A link to the latest version leads to another file with the same tag: it is another file.
+    /// A link to the latest version redirects to another file with the same tag: the files differ.
     @Test(arguments: [false, true]) func throughARedirect(_ isMoved: Bool) async throws {
         let first = Version(seed: 1, length: 3_000_000, etag: .strong("1"))
         let second = Version(seed: 2, length: 3_000_000, etag: .strong("1"), lastModified: 1_600_000_000)
@@ -172,7 +172,7 @@ struct UpdateTests {
         }
     }
 
-    /// A checksum decides without a request; a file that does not match is replaced, whatever the server says of it.
+    /// A checksum decides without a request; a file that does not match is replaced, whatever the server states.
     @Test func withAChecksum() async throws {
         try await site(3_000_000) { site in
             let oldest = try #require(site.server.version(Site.path))

@@ -3,12 +3,12 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Lists in which some downloads wait, for their next attempt or for their servers: the others go on meanwhile.
+/// Lists in which some downloads wait, for their next attempt or for their servers: the others continue meanwhile.
 @Suite(.timeLimit(.minutes(2)))
 struct WaitingListTests {
     private static let length: Int64 = 3000
 
-    /// What was asked for, and how much at once.
+    /// Counts concurrent requests, and remembers the queries of earlier ones.
     private final class Counter: Sendable {
         private let state = Mutex((most: 0, seen: Set<String>()))
 
@@ -39,7 +39,7 @@ struct WaitingListTests {
         }
     }
 
-    /// More than run at once fail, and wait: all the others are asked for before any of them is once more.
+    /// More downloads fail and wait than run at once: each of the others is requested before a failed one is retried.
     @Test(arguments: [[], ["-j", "2"]]) func othersGoOnMeanwhile(_ options: [String]) async throws {
         let bad = Resource(length: Self.length, behaviour: .always(.status(500)))
         try await Site.with(try await Site(length: Self.length, more: ["/bad": bad])) { site in
@@ -60,7 +60,7 @@ struct WaitingListTests {
         }
     }
 
-    /// Those that come back are not more at once than the user says.
+    /// Retried downloads also count toward the user's limit of concurrent downloads.
     @Test func whoComesBackHasItsTurn() async throws {
         let most = Counter()
         let behaviour = Behaviour { context in
@@ -76,7 +76,7 @@ struct WaitingListTests {
         }
     }
 
-    /// One after the other is one after the other.
+    /// With a limit of one, downloads run strictly one after the other.
     @Test func oneAtATimeWaits() async throws {
         let bad = Resource(length: Self.length, behaviour: .first(1, .status(500)))
         try await Site.with(try await Site(length: Self.length, more: ["/bad": bad])) { site in
@@ -86,8 +86,8 @@ struct WaitingListTests {
         }
     }
 
-    /// A server that has no room for the next file while another comes has some when that is there. So many tries are not
-    /// what it takes.
+    /// A server that has no room for the next file beside another has room once that file is complete. The wait for
+    /// room does not use up the tries.
     @Test(arguments: [Fault.connectionLimit(1), .connectionLimitByReset(1)])
     func whoHasRoomForOneGetsOneAtATime(_ fault: Fault) async throws {
         let length: Int64 = 6_000_000
@@ -99,7 +99,7 @@ struct WaitingListTests {
         }
     }
 
-    /// A host that asked to be left alone is, whoever else leads to it.
+    /// A host that asked for a wait gets no request during it, even if other downloads are redirected to the host.
     @Test func whoIsLeftAloneIsNotLedTo() async throws {
         let target = Resource(length: Self.length, behaviour: .first(1, .retryAfter("2", status: 429)))
         try await Site.with(try await Site(target)) { site in
@@ -107,7 +107,7 @@ struct WaitingListTests {
             let leading = Behaviour { context in
                 let query = context.request.query ?? ""
                 let reply = Reply(302, [("Location", "\(url)?\(query)")])
-                // The others hear where it leads to when the first has been told to wait.
+                // The other redirects are sent after the first download was asked to wait.
                 return query == "0" ? reply : Reply([.pause(.milliseconds(500))] + reply.steps)
             }
             try await Site.with(try await Site(length: 1, leading)) { other in
@@ -120,7 +120,7 @@ struct WaitingListTests {
         }
     }
 
-    /// One that wants its place back and then hears that its host is to be left alone holds up no other either.
+    /// A download that takes its slot back, and is then asked to wait, does not hold up others either.
     @Test func whoIsToWaitOnceMoreKeepsNoPlace() async throws {
         let late = Fault("late") { _ in Reply([.pause(.milliseconds(1500))] + Reply(429, [("Retry-After", "6")]).steps)
         }

@@ -2,12 +2,13 @@ import FaultServer
 import Foundation
 import Testing
 
-/// Random SIGKILLs of a program with a long list: nothing is lost from it, every file is right, little comes twice.
+/// Tests of random SIGKILLs of a program with a long list: the list keeps all downloads, every file is correct, and few
+/// bytes are received twice.
 @Suite(.serialized) struct KillTests {
     private static let isTorture = ProcessInfo.processInfo.environment["TOWLINE_TORTURE"] != nil
     private static let kills = isTorture ? 200 : 8
     private static let count = isTorture ? 50 : 12
-    /// What may come twice for each connection that a kill ends.
+    /// The maximum number of bytes that are received twice for each connection that a kill ends.
     private static let bound: Int64 = (256 + 16) * 1024
 
     @Test func nothingIsLostByKills() async throws {
@@ -15,7 +16,7 @@ import Testing
         defer { place.remove() }
         var versions: [String: Version] = [:]
         for number in 0..<Self.count {
-            // From small ones without a journal to some of several segments.
+            // The lengths range from small files without a journal to files with several segments.
             let length = [40_000, 700_000, 2_500_000, 6_000_000][number % 4] + Int64(number) * 777
             versions["f\(number)"] = Version(seed: UInt64(number + 1), length: length)
         }
@@ -39,7 +40,7 @@ import Testing
             #expect(Set(rows.map(\.id)) == names, "nothing is lost from the list, after \(kills) kills")
             isDone = rows.allSatisfy { $0.state == "finished" }
         }
-        #expect(!isDone, "the server is so slow that downloads are under way at every kill")
+        #expect(!isDone, "downloads are running at every kill, because the server is slow")
         server.liftSharedRate()
         for id in names { try await run.settledRow(id, within: .seconds(120)) { $0.state == "finished" } }
         for (name, version) in versions { #expect(place.holds(name, version), "\(name)") }
@@ -48,7 +49,7 @@ import Testing
         #expect(Set(left) == Set(versions.keys))
         var rework: Int64 = 0
         for (name, version) in versions { rework += server.log.bodyBytesServed("/\(name)") - version.length }
-        // Three downloads of one host run at once, each with at most 16 connections; small ones may start over.
+        // Three downloads of one host run at once, each with at most 16 connections. Small files may restart.
         let allowed = Int64(kills) * 3 * (16 * Self.bound + 1_048_576)
         print(
             "list kills: \(kills) kills, \(Self.count) downloads, \(rework / 1024) KiB came twice,"

@@ -3,20 +3,20 @@ import Foundation
 import TestServers
 import Testing
 
-/// What the five tutorials promise, driven from outside against the example program that embeds the library. The names
-/// are those of `origins.md`: O1, O2, O3 and O5; O4 is the service's.
+/// Tests of the five use cases in `origins.md`, with the example program that embeds the library: O1, O2, O3 and O5.
+/// `ServiceOriginTests` tests O4.
 @Suite(.serialized) struct OriginTests {
     private static let version = Version(seed: 11, length: 8_000_000)
 
-    /// A server whose files take seconds.
+    /// Starts a server that needs several seconds for each file.
     private func slowServer(_ resources: [String: Resource]) async throws -> FaultServer {
         var options = ServerOptions()
         options.sharedRate = 2_000_000
         return try await FaultServer.start(resources, options: options)
     }
 
-    /// O1: start, see progress, SIGKILL, start again: the list shows the earlier progress before any request is made,
-    /// nothing moves before start is pressed, and then it goes on from there.
+    /// O1: after a SIGKILL and a relaunch, the list shows the earlier progress before any request is sent. The download
+    /// stays paused until it is started, and then resumes from this progress.
     @Test func o1_progressIsThereAfterARelaunchBeforeAnythingIsPressed() async throws {
         let place = try TerminalRun.Place()
         defer { place.remove() }
@@ -48,7 +48,7 @@ import Testing
         await server.stop()
     }
 
-    /// O1: pause stops the bytes, continue goes on, cancel gives everything up.
+    /// O1: pause stops the transfer, resume continues it, and cancel deletes the bytes.
     @Test func o1_pauseContinueCancel() async throws {
         let place = try TerminalRun.Place()
         defer { place.remove() }
@@ -59,11 +59,11 @@ import Testing
         var start = run.position
         try run.send("pause \(id)")
         let paused = try await run.row(id, after: start) { $0.state == "paused" }
-        // Another download runs meanwhile, so that time passes that can be seen.
+        // Another download runs meanwhile, as a measure of time.
         let other = try await run.add(server.url("/b"))
         let served = server.log.bodyBytesServed("/a")
         try await run.row(other) { $0.held > 1_000_000 }
-        #expect(server.log.bodyBytesServed("/a") - served < 300_000, "nothing is sent to one that is paused")
+        #expect(server.log.bodyBytesServed("/a") - served < 300_000, "no bytes are sent to a paused download")
         #expect(try await run.list().first { $0.id == id }?.held == paused.held)
 
         start = run.position
@@ -77,7 +77,7 @@ import Testing
         await server.stop()
     }
 
-    /// O2: many files, one list; a finished download sends no request.
+    /// O2: a list with many files. A finished download sends no request.
     @Test func o2_aFinishedDownloadSendsNoRequest() async throws {
         let place = try TerminalRun.Place()
         defer { place.remove() }
@@ -104,7 +104,7 @@ import Testing
         await server.stop()
     }
 
-    /// O3: the same URL to the same place is the same download, while it runs too; progress comes without polling.
+    /// O3: the same URL and destination is the same download, even while it runs. Progress arrives without polling.
     @Test func o3_theSameLinkIsTheSameDownload() async throws {
         let place = try TerminalRun.Place()
         defer { place.remove() }
@@ -114,7 +114,7 @@ import Testing
         try await run.row(id) { $0.held > 500_000 }
         #expect(try await run.add(server.url("/same")) == id)
         #expect(try await run.list().count == 1)
-        // Not asked for: the lines come by themselves.
+        // The program prints these lines automatically, without a command.
         var last: Int64 = 0
         for step in 1...3 {
             let row = try await run.row(id) { $0.held > last }
@@ -126,7 +126,7 @@ import Testing
         await server.stop()
     }
 
-    /// O5: the network goes away and comes back: the download waits, says so, and goes on by itself.
+    /// O5: the network fails and recovers. The download waits, reports this, and resumes automatically.
     @Test func o5_theNetworkGoesAwayAndComesBack() async throws {
         let place = try TerminalRun.Place()
         defer { place.remove() }
@@ -146,7 +146,7 @@ import Testing
         await server.stop()
     }
 
-    /// O5: on success the archive is unpacked, and again only if it was not before.
+    /// O5: a downloaded archive is unpacked once, and not again after a relaunch.
     @Test func o5_theArchiveIsUnpacked() async throws {
         let place = try TerminalRun.Place()
         defer { place.remove() }
@@ -180,7 +180,7 @@ import Testing
         #expect(nginx.log.count == asked)
     }
 
-    /// An app that imports the library links no web server; the fault server's program shows that one would be seen.
+    /// An app that imports the library links no web server. The fault server proves that the test would detect one.
     @Test func aClientLinksNoWebServer() throws {
         let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         func names(_ program: String) throws -> Bool {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Fault 124: whoever has the token, on another machine, has `towd` ask this machine's own services or its network.
+/// Fault 124: a remote client with the token makes `towd` send requests to services on this machine or its network.
 @Suite(.enabled(if: getuid() == 0, "namespaces are made by root alone")) struct PrivateAddressTests {
     private struct Result: Decodable {
         let refused: [String: String]
@@ -50,10 +50,10 @@ import Testing
         #expect(result.public == "finished")
         #expect(result.redirected == "finished")
         #expect(result.link == "addressRefused")
-        #expect(result.local == "finished", "who is on this machine may")
+        #expect(result.local == "finished", "local users may use private addresses")
     }
 
-    /// The same with the guard out: the test sees what it is there to see.
+    /// Without the restriction, private addresses are reached. This shows that the test detects such requests.
     @Test(.timeLimit(.minutes(2))) func row124EverybodyMayIfTheOwnerSaysSo() async throws {
         let result = try await run("everybody")
         #expect(!result.reached.isEmpty)

@@ -2,10 +2,11 @@ import FaultServer
 import Foundation
 import Testing
 
-/// Row O4, the machine itself goes down: after it is up again, everything that was asked for is there and goes on.
+/// Row O4: the machine loses power and reboots. The downloads are still in the list and resume.
 ///
-/// The home is a file system of its own in a file. Its power goes: the file is copied as it is at that moment, so that
-/// what had not reached it is lost, and the copy is mounted in its place. Then there is another boot id, and no socket.
+/// The home directory is a file system in an image file. A power failure is simulated by a copy of the image, which
+/// lacks the data that was not synced and is then mounted instead. The reboot also changes the boot ID and removes the
+/// socket.
 @Suite(.serialized, .enabled(if: Disk.canMount, "file systems in files are mounted by root alone"))
 struct RebootTests {
     @Test(.timeLimit(.minutes(3))) func o4_aRebootChangesNothing() async throws {
@@ -51,15 +52,15 @@ struct RebootTests {
             let file = disk.mounted.appendingPathComponent("Downloads/f\(number)").path
             #expect(try version.content.firstMismatch(inFile: file, length: version.length) == nil)
         }
-        // What the list showed was believed, and not fetched again; small files and seams are.
+        // The bytes that the list showed are not downloaded again, except small files and the ends of segments.
         let total = versions.reduce(0) { $0 + $1.length }
         let again = server.log.records.bodyBytesServed - served
         #expect(again <= total - held + 6 * 16 * 64 * 1024, "\(again) of \(total) bytes, \(held) held")
         await server.stop()
     }
 
-    /// Published without syncing, and then the power goes: what is under the name is not what came, and nobody calls it
-    /// finished.
+    /// A file is published without a sync before a power failure. The file under the final name may have wrong bytes,
+    /// and must not be reported as finished.
     @Test(.timeLimit(.minutes(2))) func row82AFinishThatWasNotSynced() async throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("unsynced-" + UUID().uuidString)
         let disk = try Disk(root)
@@ -69,7 +70,7 @@ struct RebootTests {
         let home = try ServiceHome(disk.mounted)
         let command = ["get", "-q", "--no-sync", "-d", disk.mounted.path, server.url("/file")]
         try await home.tow(command)
-        // While the machine runs it is finished; saying so makes it durable, unless it is not to be waited for.
+        // Before the power failure, the download is finished. With `--no-sync`, it is not durable.
         let asked = server.log.requests.count
         try disk.syncNamesAlone()
         try disk.losePower()
@@ -77,12 +78,12 @@ struct RebootTests {
         again.waitUntilExit()
         let file = disk.mounted.appendingPathComponent("file").path
         let isRight = try version.content.firstMismatch(inFile: file, length: version.length) == nil
-        #expect(again.terminationStatus == 7 || isRight, "called finished with other bytes")
+        #expect(again.terminationStatus == 7 || isRight, "a file with wrong bytes was reported as finished")
         #expect(again.terminationStatus == 7 || server.log.requests.count > asked)
         await server.stop()
     }
 
-    /// Waits until checkpoints say that a power loss would cost only a part.
+    /// Waits until a checkpoint has made more than 400,000 bytes of a file durable.
     private func waitUntilSynced(_ home: ServiceHome) async throws {
         let end = ContinuousClock.now + .seconds(30)
         while ContinuousClock.now < end {

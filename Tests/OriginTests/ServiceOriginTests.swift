@@ -2,12 +2,12 @@ import FaultServer
 import Foundation
 import Testing
 
-/// Row O4: downloads go on in the background, whatever happens to the program that asked for them, and to the service.
+/// Row O4: downloads continue in the background, even if the program that added them ends or the service is killed.
 @Suite(.serialized) struct ServiceOriginTests {
     private static let isTorture = ProcessInfo.processInfo.environment["TOWLINE_TORTURE"] != nil
     private static let kills = isTorture ? 200 : 4
     private static let count = isTorture ? 50 : 6
-    /// What may come twice for each connection that a kill ends.
+    /// The maximum number of bytes that are received twice for each connection that a kill ends.
     private static let bound: Int64 = (256 + 16) * 1024
 
     @Test func o4_downloadsGoOnWhateverIsKilled() async throws {
@@ -35,12 +35,12 @@ import Testing
             try await Task.sleep(for: .milliseconds(.random(in: 100...800)))
             let before = try await home.list()
             try home.kill()
-            // Once nobody answers at first: the progress in the list comes from this machine alone.
+            // The server refuses connections once, so that the progress in the list can only come from this machine.
             if kills == 0 { await server.refuseConnections() }
             await server.closeConnections(reset: true)
             let asked = server.log.requests.count
             kills += 1
-            // The same link once more: the same download, and the service is there again.
+            // Adding the same URL starts the service again and creates no new download.
             _ = try await home.add([urls[0]])
             let rows = try await home.list()
             #expect(Set(rows.keys) == names, "after \(kills) kills")
@@ -52,7 +52,7 @@ import Testing
             isDone = rows.values.allSatisfy { $0.state == "finished" }
             expectKept(before, rows)
         }
-        if Self.isTorture { #expect(kills == Self.kills, "not all kills came before the end") }
+        if Self.isTorture { #expect(kills == Self.kills, "the downloads ended before all kills") }
         server.liftSharedRate()
         while !isDone {
             try await Task.sleep(for: .milliseconds(100))
@@ -62,8 +62,8 @@ import Testing
         await server.stop()
     }
 
-    /// What is there after a kill, by what was there before. One under 1 MiB may start over; of others a bounded part is
-    /// fetched again.
+    /// Checks that downloads keep their bytes after a kill. A download with less than 1 MiB may restart. Other
+    /// downloads lose a limited number of bytes.
     private func expectKept(_ before: [String: ServiceHome.Row], _ rows: [String: ServiceHome.Row]) {
         for row in rows.values {
             let old = before[row.id]?.heldBytes ?? 0
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    /// Every file is right, and little of them came twice.
+    /// Checks that every file is correct and that few bytes were received twice.
     private func expectWhole(_ versions: [String: Version], _ home: URL, _ server: FaultServer, _ kills: Int) throws {
         for (name, version) in versions {
             let path = home.appendingPathComponent("Downloads/" + name).path

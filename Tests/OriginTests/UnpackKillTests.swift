@@ -2,7 +2,7 @@ import Foundation
 import TestServers
 import Testing
 
-/// SIGKILLs while an archive is unpacked: after the next launch it is there, whole, and nothing else is.
+/// Tests of SIGKILLs during unpacking: the next launch completes the directory and leaves no other files.
 @Suite(.serialized) struct UnpackKillTests {
     private static let isTorture = ProcessInfo.processInfo.environment["TOWLINE_TORTURE"] != nil
     private static let files = isTorture ? 3_000 : 1_500
@@ -21,7 +21,7 @@ import Testing
             try await Task.sleep(for: .milliseconds(round * 15))
             await run.kill()
             if !isThere(place) { halfway += 1 }
-            #expect(try count(place) == (isThere(place) ? Self.files : nil), "under its name it is whole, or not there")
+            #expect(try count(place) == (isThere(place) ? Self.files : nil), "the directory is complete or missing")
             run = try await TerminalRun.start(place)
             try await run.settledRow(id) { $0.state == "finished" && $0.rest.hasPrefix("done") }
             #expect(try count(place) == Self.files)
@@ -29,7 +29,7 @@ import Testing
                 try FileManager.default.contentsOfDirectory(atPath: place.downloads).sorted() == ["many.tar.gz", "out"])
             #expect(try await run.quit() == 0)
         }
-        #expect(halfway > 0, "kills came while it was unpacked")
+        #expect(halfway > 0, "some kills happened during unpacking")
         #expect(Set(nginx.log.map(\.path)).count == 1)
     }
 
@@ -37,7 +37,7 @@ import Testing
         FileManager.default.fileExists(atPath: place.downloads + "/out")
     }
 
-    /// How many of the files are there with what is in them; `nil`: no directory.
+    /// Returns the number of unpacked files with the correct content; `nil` if the directory does not exist.
     private func count(_ place: TerminalRun.Place) throws -> Int? {
         guard isThere(place) else { return nil }
         return try (0..<Self.files).count { number in

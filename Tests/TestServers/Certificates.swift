@@ -1,6 +1,6 @@
 import Foundation
 
-/// A certificate authority of the test's own and certificates for loopback.
+/// A certificate authority for a test, and certificates for the loopback address.
 package struct Certificates {
     package let folder: TemporaryFolder
     package var authority: String { folder.path + "/authority.pem" }

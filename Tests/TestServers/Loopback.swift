@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// Addresses on this machine.
+/// Operations on ports of the loopback address.
 package enum Loopback {
-    /// Binds to a free port of 127.0.0.1.
+    /// Binds to a port of 127.0.0.1, or to a free port if `port` is 0, and returns the port.
     package static func bind(_ descriptor: Int32, port: UInt16 = 0) -> UInt16 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -21,8 +21,8 @@ package enum Loopback {
         }
     }
 
-    /// A port on which nothing listens, for a program that wants to be told one; no two calls give the same. Below
-    /// the range that the system takes ports from by itself, so that nobody gets it before the program does.
+    /// Returns an unused port for a program that needs a port number. Each call returns another port. The ports are
+    /// below the range that the system assigns automatically, so that no other program gets the port first.
     package static func freePort() -> UInt16 {
         while true {
             let port = 20_000 + UInt16(truncatingIfNeeded: next.wrappingAdd(1, ordering: .relaxed).oldValue % 12_000)
@@ -48,7 +48,7 @@ package enum Loopback {
         }
     }
 
-    /// Whether something accepts connections there.
+    /// Returns whether a program accepts connections on the port.
     package static func accepts(_ port: UInt16) -> Bool {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }

@@ -1,21 +1,21 @@
 import FaultServer
 import Foundation
 
-/// nginx on loopback: plain, and over TLS with each of the test's certificates.
+/// nginx on the loopback address, without TLS and over TLS with each of the test certificates.
 ///
-/// Every server serves the same files, in several ways:
+/// Every server serves the same files in several ways:
 ///
-/// | path | what it is |
+/// | path | content |
 /// |---|---|
 /// | `/small`, `/large` | ten bytes; `largeLength` bytes of `content` |
-/// | `/slow/…` | the same at 1 MiB/s for each connection, so that several connections pay off |
-/// | `/steady/…` | the same at 100 KiB/s |
-/// | `/private/…` | as `/slow/`, for those who send `credentials` |
-/// | `/ticket/…` | as `/slow/`, for those who send the cookie `ticket=valid` |
-/// | `/away/…` | a redirect to the same path on the plain server `away`, which is another origin |
-/// | `/chunked/…` | the same without its length |
-/// | `/near/…` | a redirect to the same path without it, at the same server |
-/// | `/good/…`, `/narrow/…` | a redirect to the same path on the server of that certificate, or on `http2-narrow` |
+/// | `/slow/…` | the files at 1 MiB/s for each connection, so that several connections are faster |
+/// | `/steady/…` | the files at 100 KiB/s |
+/// | `/private/…` | as `/slow/`, for requests with `credentials` |
+/// | `/ticket/…` | as `/slow/`, for requests with the cookie `ticket=valid` |
+/// | `/away/…` | a redirect to the same path on the server `away`, which has no TLS and is another origin |
+/// | `/chunked/…` | the files without a length |
+/// | `/near/…` | a redirect to the path without `/near` on the same server |
+/// | `/good/…`, `/narrow/…` | a redirect to the same path on the server with this certificate, or on `http2-narrow` |
 package final class Nginx: Sendable {
     package static let largeLength: Int64 = 8 << 20
     package static let content = FaultContent(seed: 7)
@@ -107,8 +107,9 @@ package final class Nginx: Sendable {
 
     package func url(_ path: String) -> String { "http://127.0.0.1:\(plainPort)/\(path)" }
 
-    /// - Parameter certificate: a certificate's name, or `http2`, which has the good one, or `http2-brief`, the same with 20
-    ///   requests for each connection, or `http2-narrow`, with three at a time.
+    /// Returns a URL of a server with TLS.
+    /// - Parameter certificate: the name of a certificate; or `http2`, `http2-brief` (20 requests for each connection)
+    ///   or `http2-narrow` (three requests at a time), which have the valid certificate.
     package func url(_ path: String, certificate: String) -> String {
         "https://127.0.0.1:\(ports[certificate, default: 0])/\(path)"
     }
@@ -116,20 +117,20 @@ package final class Nginx: Sendable {
     /// The port of the other origin.
     package var awayPort: String { String(ports["away", default: 0]) }
 
-    /// A finished request, as nginx saw it. A field that was not sent is empty.
+    /// A finished request from the log of nginx. A field that was not sent is empty.
     package struct LogEntry: Decodable, Sendable {
         package let connection, version, path, port, session, status, bytes: String
         package let range, authorization, cookie, token, proxyAuthorization: String
 
-        /// Whether its TLS session is a resumed one.
+        /// Returns whether the TLS session was resumed.
         package var isResumed: Bool { session == "r" }
-        /// The bytes of the body that went out.
+        /// The number of body bytes that nginx sent.
         package var bodyBytes: Int64 { Int64(bytes) ?? 0 }
-        /// Everything in it that could be a secret.
+        /// The values in the request that could be secrets.
         package var secrets: [String] { [authorization, cookie, token, proxyAuthorization].filter { !$0.isEmpty } }
     }
 
-    /// The finished requests.
+    /// The finished requests in the log.
     package var log: [LogEntry] {
         folder.read("access.log").split(separator: "\n").compactMap { line in
             try? JSONDecoder().decode(LogEntry.self, from: Data(line.utf8))

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Servers and tools of the distribution that tests run on loopback.
+/// Servers and tools of the Linux distribution that tests run on the loopback address.
 package enum Programs {
     package static let nginx = "/usr/sbin/nginx"
     package static let tinyproxy = "/usr/bin/tinyproxy"
@@ -9,14 +9,15 @@ package enum Programs {
     package static let python = "/usr/bin/python3"
     package static let squid = "/usr/sbin/squid"
 
-    /// Whether all of `programs` are there. In CI they must be: there a missing one fails the test.
+    /// Returns whether all of `programs` are installed. Always returns `true` in CI, where a missing program must fail
+    /// the test.
     package static func areThere(_ programs: String...) -> Bool {
         ProcessInfo.processInfo.environment["CI"] != nil
             || programs.allSatisfy { FileManager.default.isExecutableFile(atPath: $0) }
     }
 }
 
-/// A folder of its own, gone with its owner.
+/// A temporary directory that is deleted when the object is released.
 package final class TemporaryFolder: Sendable {
     package let path: String
 

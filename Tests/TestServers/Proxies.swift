@@ -1,6 +1,6 @@
 import Foundation
 
-/// A proxy of the distribution on loopback, gone with its owner.
+/// A proxy server on the loopback address. The server ends when the object is released.
 package final class ProxyProgram: Sendable {
     package let port: UInt16
     private let folder: TemporaryFolder
@@ -17,9 +17,9 @@ package final class ProxyProgram: Sendable {
             program, arguments(file), port: port, log: folder.path + "/log")
     }
 
-    /// An http proxy, for tunnels too.
+    /// Starts an HTTP proxy that also supports tunnels.
     ///
-    /// - Parameter credentials: who may use it, as name and password; without, everybody.
+    /// - Parameter credentials: the required name and password; `nil` for none.
     package static func tinyproxy(credentials: (String, String)? = nil) async throws -> ProxyProgram {
         let folder = try TemporaryFolder()
         let port = Loopback.freePort()
@@ -39,11 +39,11 @@ package final class ProxyProgram: Sendable {
             arguments: { ["-d", "-c", $0] })
     }
 
-    /// An http proxy, for tunnels too, that keeps nothing.
+    /// Starts an HTTP proxy that also supports tunnels and does not cache responses.
     package static func squid() async throws -> ProxyProgram {
         let folder = try TemporaryFolder()
         let port = Loopback.freePort()
-        // Squid gives up the rights of root and must still write here.
+        // Squid drops root privileges and must still be able to write here.
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
         return try await ProxyProgram(
             Programs.squid, folder, port: port,
@@ -62,9 +62,9 @@ package final class ProxyProgram: Sendable {
             arguments: { ["-N", "-f", $0] })
     }
 
-    /// A SOCKS5 proxy.
+    /// Starts a SOCKS5 proxy.
     ///
-    /// - Parameter blocked: a port that it connects nobody to.
+    /// - Parameter blocked: a port that the proxy refuses to connect to; `nil` for none.
     package static func danted(blocked: UInt16? = nil) async throws -> ProxyProgram {
         let folder = try TemporaryFolder()
         let port = Loopback.freePort()
@@ -85,6 +85,6 @@ package final class ProxyProgram: Sendable {
             arguments: { ["-f", $0, "-p", folder.path + "/pid"] })
     }
 
-    /// What it wrote down of the connections it made.
+    /// The proxy's log of its connections.
     package var log: String { folder.read("access.log") }
 }

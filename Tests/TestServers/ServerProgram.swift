@@ -1,11 +1,11 @@
 import Foundation
 
-/// A child process with a group and a signal mask of its own: threads of a Swift program block signals, and a child
-/// would inherit that.
+/// A child process with its own process group and signal mask. A child would otherwise inherit the blocked signals of
+/// the threads of a Swift program.
 package struct ChildProcess {
     package let identifier: pid_t
 
-    /// Starts `program`, its output going to the file `log`.
+    /// Starts `program` and appends its output to the file `log`.
     package init(_ program: String, _ arguments: [String], log: String) throws {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -39,16 +39,16 @@ package struct ChildProcess {
     package var isRunning: Bool { waitpid(identifier, nil, WNOHANG) == 0 }
 }
 
-/// A running server program, ended with its owner.
+/// A running server program. The program is killed when the object is released.
 package final class ServerProgram: Sendable {
     private let process: ChildProcess
 
     /// Starts `program` and waits until it listens on `port`.
     package init(_ program: String, _ arguments: [String], port: UInt16, log: String) async throws {
         process = try ChildProcess(program, arguments, log: log)
-        // Nothing tells when a foreign program listens, so it is asked.
+        // The program does not report when it listens, so the port is polled.
         for _ in 0..<6000 {
-            // Once is enough: each time is a connection that the program has to see to.
+            // One success is enough, because each check is a connection that the program must handle.
             if Loopback.accepts(port) { return }
             guard process.isRunning else {
                 throw ProgramFailure("\(program) ended: \((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
@@ -63,7 +63,7 @@ package final class ServerProgram: Sendable {
         _ = process.wait()
     }
 
-    /// Runs a tool to its end; throws if it fails.
+    /// Runs a tool and waits for its end. Throws if the exit status is not 0.
     package static func run(_ program: String, _ arguments: [String]) throws {
         let log = NSTemporaryDirectory() + UUID().uuidString
         defer { unlink(log) }
@@ -74,7 +74,7 @@ package final class ServerProgram: Sendable {
     }
 }
 
-/// A server or tool that did not do as it was told.
+/// The failure of a server or a tool.
 package struct ProgramFailure: Error, CustomStringConvertible {
     package let description: String
 

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 package import TowlineThreads
 
-/// Which threads came by, in order.
+/// A record of the threads that called `note`, in order.
 package final class ThreadTrace: Sendable {
     private let list = Mutex<[UInt]>([])
 
@@ -10,11 +10,11 @@ package final class ThreadTrace: Sendable {
 
     package var threads: [UInt] { list.withLock { $0 } }
 
-    /// Notes the calling thread.
+    /// Records the calling thread.
     package func note() { list.withLock { $0.append(Self.current) } }
 
-    /// The calling thread, by a number that no other one ever has: what `pthread_self` tells of one that has ended is the next
-    /// one's.
+    /// The unique number of the calling thread. `pthread_self` is not unique: a new thread may get the value of an
+    /// ended thread.
     package static var current: UInt {
         if let number = pthread_getspecific(key) { return UInt(bitPattern: number) }
         let number = lastNumber.add(1, ordering: .relaxed).newValue
@@ -31,9 +31,9 @@ package final class ThreadTrace: Sendable {
 }
 
 extension ThreadExecutor {
-    /// An executor that a thread serves, which nobody can end.
+    /// Returns an executor that runs on a new thread, which never ends.
     ///
-    /// - Parameter first: what that thread does before.
+    /// - Parameter first: a closure that the thread runs first.
     package static func served(_ first: @escaping @Sendable () -> Void = {}) async -> ThreadExecutor {
         let executor = ThreadExecutor()
         let (isServed, served) = AsyncStream<Void>.makeStream()

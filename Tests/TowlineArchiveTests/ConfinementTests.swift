@@ -5,9 +5,9 @@ import TowlineCore
 
 @testable import TowlineArchive
 
-/// The process that reads archives: what it may do, how much memory it may use, and how it may end.
+/// Tests of the process that reads archives: its permissions, its memory limit, and its early end.
 struct ConfinementTests {
-    /// Archives of a few KiB whose reading needs gigabytes.
+    /// Small archives that need gigabytes of memory to read.
     private static let bombs: [(name: String, script: String)] = [
         (
             "a sparse map of millions of pieces",
@@ -65,7 +65,7 @@ struct ConfinementTests {
 
         """
 
-    /// This process stays as small as it is, and nothing is unpacked.
+    /// The memory of this process does not grow, and no files are unpacked.
     @Test(arguments: bombs.indices) func aBombIsRefused(_ index: Int) async throws {
         let bomb = Self.bombs[index]
         let workshop = try Workshop()
@@ -76,7 +76,7 @@ struct ConfinementTests {
         let before = Self.residentMiB()
         do {
             let result = try await workshop.unpack("it")
-            // libarchive itself disarms some bombs, which leave only small files.
+            // libarchive itself handles some bombs, which leave only small files.
             #expect(result.bytes < 1000, "\(bomb.name)")
         } catch let error as TowlineError {
             #expect([.archiveRefused, .archiveDamaged].contains(error.code), "\(bomb.name): \(error)")
@@ -120,7 +120,7 @@ struct ConfinementTests {
         #expect(descriptors.sorted() == ["0", "1", "2", "3", "4"])
     }
 
-    /// A child that ends early is an error, and nothing is left of the attempt.
+    /// The early end of a child is an error, and no files remain.
     @Test(.enabled(if: geteuid() == 0, "only root can look at the child"), .timeLimit(.minutes(1)))
     func aChildThatEndsEarlyIsAnError() async throws {
         let workshop = try Workshop()
@@ -135,7 +135,7 @@ struct ConfinementTests {
         await ending
     }
 
-    /// The processes that read an archive.
+    /// Returns the processes that read an archive.
     private static func children(reading archive: String) throws -> [pid_t] {
         try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }.filter { process in
             let path = "/proc/\(process)/"

@@ -3,8 +3,8 @@ import Testing
 import TowlineArchive
 import TowlineCore
 
-/// Catalogue row 126, and what the threats table tells of unpackers.
-@Suite("Archives that were made to do harm", .timeLimit(.minutes(3)))
+/// Tests of catalogue row 126, and of the threats to unpackers in the threats table.
+@Suite("Malicious archives", .timeLimit(.minutes(3)))
 struct HostileArchiveTests {
     private static let ways = [
         "../evil", "a/../../evil", "a/..", "/tmp/tow-evil", "C:\\evil", "C:evil", "..\\evil", "a\\..\\..\\evil",
@@ -12,7 +12,7 @@ struct HostileArchiveTests {
         "./../evil", "..", "a/b/../../../evil",
     ]
 
-    @Test("row 126: a path that leads out", arguments: Self.ways, ["tar", "zip"])
+    @Test("row 126: a path outside the directory", arguments: Self.ways, ["tar", "zip"])
     func row126Traversal(name: String, kind: String) async throws {
         let workshop = try Workshop()
         let quoted = name.replacingOccurrences(of: "\\", with: "\\\\")
@@ -30,11 +30,11 @@ struct HostileArchiveTests {
     }
 
     @Test(
-        "row 126: a symbolic link that leads out",
+        "row 126: a symbolic link to a path outside the directory",
         arguments: [
             "tar.addfile(entry('l', tarfile.SYMTYPE, '/etc'))", "tar.addfile(entry('l', tarfile.SYMTYPE, '..'))",
             "tar.addfile(entry('a/b/l', tarfile.SYMTYPE, '../../../x'))",
-            // Harmless by its text, were it not for where the other one leads.
+            // The text of the second link is harmless, but not together with the first link.
             "tar.addfile(entry('d/e/b', tarfile.SYMTYPE, '../../t')); "
                 + "tar.addfile(entry('a', tarfile.SYMTYPE, 'd/e/b/../../x'))",
             "tar.addfile(entry('l', tarfile.SYMTYPE, 'a/../../x'))",
@@ -68,7 +68,7 @@ struct HostileArchiveTests {
     }
 
     @Test(
-        "row 126: a hard link to anything but a file of its own",
+        "row 126: a hard link to anything except a file of the archive",
         arguments: ["/etc/passwd", "../x", "none", "link", "dir"])
     func row126HardLink(target: String) async throws {
         let workshop = try Workshop()
@@ -90,7 +90,7 @@ struct HostileArchiveTests {
         await workshop.expect(.archiveRefused, "device", of: "it.tar")
     }
 
-    // MARK: Too much
+    // MARK: Limits
 
     @Test("row 126: zeros that compress a thousandfold", arguments: ["gz", "xz", "zst", "zip"])
     func row126Ratio(kind: String) async throws {
@@ -104,8 +104,8 @@ struct HostileArchiveTests {
         await workshop.expect(.archiveRefused, "200 times", of: "it")
     }
 
-    /// Each entry's bytes begin with the next one's header as a stored block of deflate, and go on with its bytes:
-    /// the entries overlap, and every one brings the same million zeros (Fifield, "A better zip bomb", 2019).
+    /// The data of each entry contains the header of the next entry as a stored deflate block, and then its data. The
+    /// entries overlap, and each one unpacks the same million zeros (Fifield, "A better zip bomb", 2019).
     @Test("row 126: a zip file whose entries overlap")
     func row126OverlappingZip() async throws {
         let workshop = try Workshop()
@@ -155,7 +155,7 @@ struct HostileArchiveTests {
         await workshop.expect(.archiveRefused, "more than 20000 files", of: "it.tar") { $0.entries = 20_000 }
     }
 
-    @Test("row 126: directories that are only mentioned count, and have an end")
+    @Test("row 126: directories without an entry count, and their depth is limited")
     func row126Depth() async throws {
         let workshop = try Workshop()
         try await workshop.python(
@@ -165,7 +165,7 @@ struct HostileArchiveTests {
         try await workshop.unpack("it.tar")
     }
 
-    @Test("row 126: bytes, whatever the ratio, and the holes of a sparse file")
+    @Test("row 126: the total number of bytes is limited at any ratio, including holes of sparse files")
     func row126Bytes() async throws {
         let workshop = try Workshop()
         try await workshop.shell("head -c 3000000 /dev/urandom > r; tar cf it.tar r; rm r")
@@ -181,9 +181,9 @@ struct HostileArchiveTests {
         await workshop.expect(.archiveRefused, "compressed more than once", of: "it.tar")
     }
 
-    // MARK: Not what it says
+    // MARK: Damaged archives
 
-    @Test("a declared size that is a lie", arguments: [10, 3_000_000, 4_000_000_000])
+    @Test("a wrong declared size", arguments: [10, 3_000_000, 4_000_000_000])
     func declaredSize(size: Int) async throws {
         let workshop = try Workshop()
         try await workshop.python(
@@ -195,7 +195,7 @@ struct HostileArchiveTests {
         await workshop.expect(.archiveDamaged, "", of: "it.tar")
     }
 
-    @Test("content that does not fit its checksum")
+    @Test("content with a wrong checksum")
     func wrongChecksum() async throws {
         let workshop = try Workshop()
         try await workshop.python(
@@ -206,7 +206,7 @@ struct HostileArchiveTests {
         await workshop.expect(.archiveDamaged, "CRC", of: "it.tar")
     }
 
-    @Test("cut off", arguments: ["tar cf", "tar czf", "tar cJf", "tar --zstd -cf", "zip -q"])
+    @Test("a truncated archive", arguments: ["tar cf", "tar czf", "tar cJf", "tar --zstd -cf", "zip -q"])
     func truncated(program: String) async throws {
         let workshop = try Workshop()
         try await workshop.shell(
@@ -214,14 +214,14 @@ struct HostileArchiveTests {
         await workshop.expect(.archiveDamaged, "it.zip: the downloaded archive was not unpacked", of: "it.zip")
     }
 
-    @Test("an encrypted zip file is told as such")
+    @Test("an encrypted zip file is reported as encrypted")
     func encrypted() async throws {
         let workshop = try Workshop()
         try await workshop.shell("echo x > x; zip -q -P secret it.zip x; rm x")
         await workshop.expect(.archiveRefused, "encrypted", of: "it.zip")
     }
 
-    @Test("no archive at all")
+    @Test("files that are not archives")
     func noArchive() async throws {
         let workshop = try Workshop()
         try await workshop.shell("echo hello > it.zip; : > nothing; mkdir dir; gzip -k it.zip")

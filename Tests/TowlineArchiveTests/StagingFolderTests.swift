@@ -4,7 +4,7 @@ import TowlineCore
 
 @testable import TowlineArchive
 
-/// NFS and some of FUSE cannot rename without replacing.
+/// Tests of file systems that do not support a rename without replacing: NFS and some FUSE file systems.
 @Suite("A file system that cannot rename without replacing")
 struct StagingFolderTests {
     private func publish(_ workshop: Workshop, _ prepare: () throws -> Void = {}) throws {
@@ -17,7 +17,7 @@ struct StagingFolderTests {
         }
     }
 
-    @Test("the directory appears all the same")
+    @Test("the directory is published")
     func appears() throws {
         let workshop = try Workshop()
         try publish(workshop)
@@ -25,7 +25,7 @@ struct StagingFolderTests {
         #expect(workshop.text("x") == "x")
     }
 
-    @Test("what came there meanwhile stays", arguments: ["a file", "a directory"])
+    @Test("an entry that appeared meanwhile is kept", arguments: ["a file", "a directory"])
     func stays(kind: String) throws {
         let workshop = try Workshop()
         let error = #expect(throws: TowlineError.self) {

@@ -3,7 +3,7 @@ import Testing
 import TowlineArchive
 import TowlineCore
 
-@Suite("Unpacking what people publish", .timeLimit(.minutes(3)))
+@Suite("Unpacking common archives", .timeLimit(.minutes(3)))
 struct UnpackerTests {
     private static let kinds = [
         "tar": "tar cf", "tar.gz": "tar czf", "tar.xz": "tar cJf", "tar.zst": "tar --zstd -cf", "zip": "zip -qry",
@@ -20,7 +20,7 @@ struct UnpackerTests {
 
         """
 
-    @Test("every kind comes out as it went in", arguments: Self.kinds.keys.sorted())
+    @Test("every format is unpacked correctly", arguments: Self.kinds.keys.sorted())
     func roundTrip(kind: String) async throws {
         let workshop = try Workshop()
         let program = try #require(Self.kinds[kind])
@@ -36,7 +36,7 @@ struct UnpackerTests {
         #expect(workshop.text("a/b/up") == "one\n")
     }
 
-    @Test("the directory is as open as the umask lets new ones be")
+    @Test("the directory has the mode of a new directory with the umask")
     func permissions() async throws {
         let workshop = try Workshop()
         try await workshop.shell("mkdir plain; echo x > x; tar cf it.tar x")
@@ -47,7 +47,7 @@ struct UnpackerTests {
     }
 
     @Test(
-        "hard links to files of its own, sparse files, and what GNU tar, pax and ustar make of names",
+        "hard links within the archive, sparse files, and names in the GNU tar, pax and ustar formats",
         arguments: [
             "gnu", "pax", "ustar", "oldgnu",
         ])
@@ -68,7 +68,7 @@ struct UnpackerTests {
         #expect(workshop.status("one")?.st_ino == workshop.status("sub/same")?.st_ino)
     }
 
-    @Test("names that are no UTF-8 stay different, and controls become harmless")
+    @Test("names that are not UTF-8 stay different, and control characters are replaced")
     func awkwardNames() async throws {
         let workshop = try Workshop()
         try await workshop.python(
@@ -85,7 +85,7 @@ struct UnpackerTests {
         #expect(workshop.text("dot/file") == "x")
     }
 
-    @Test("names of the same characters and other bytes are two names")
+    @Test("names with the same characters but different bytes are different names")
     func otherBytes() async throws {
         let workshop = try Workshop()
         try await workshop.python(
@@ -99,7 +99,7 @@ struct UnpackerTests {
         #expect(workshop.names(workshop.out + "/it").map { Array($0.utf8) } == [[0x65, 0xCC, 0x81], [0xC3, 0xA9]])
     }
 
-    @Test("an archive of nothing is an empty directory")
+    @Test("an empty archive results in an empty directory")
     func empty() async throws {
         for make in [
             "tar czf it -T /dev/null", "tar cf it -T /dev/null",
@@ -114,7 +114,7 @@ struct UnpackerTests {
         }
     }
 
-    @Test("setuid, setgid and sticky bits are left out")
+    @Test("setuid, setgid and sticky bits are ignored")
     func modeBits() async throws {
         let workshop = try Workshop()
         try await workshop.python(
@@ -127,9 +127,9 @@ struct UnpackerTests {
         #expect(workshop.status("dir").map { $0.st_mode & 0o7700 } == 0o700)
     }
 
-    // MARK: The place
+    // MARK: The directory
 
-    @Test("nothing that is there is written to")
+    @Test("an existing directory is not changed")
     func occupied() async throws {
         let workshop = try Workshop()
         try await workshop.shell("mkdir out/it; echo mine > out/it/one; echo theirs > one; tar cf it.tar one")
@@ -140,7 +140,7 @@ struct UnpackerTests {
         #expect(workshop.names(workshop.out) == ["it"])
     }
 
-    @Test("what a crash left goes; what somebody else put there stays")
+    @Test("leftovers of a crash are deleted; other directories are kept")
     func leftovers() async throws {
         let workshop = try Workshop()
         try await workshop.shell(
@@ -155,7 +155,7 @@ struct UnpackerTests {
         #expect(workshop.names(workshop.out + "/it") == ["x"])
     }
 
-    @Test("what a crash left behind a whole result goes, too")
+    @Test("leftovers of a crash after a complete result are deleted")
     func leftoverOfAResult() async throws {
         let workshop = try Workshop()
         try await workshop.shell(
@@ -169,7 +169,7 @@ struct UnpackerTests {
         #expect(workshop.names(workshop.out) == ["it"])
     }
 
-    @Test("the directory may be what the umask lets it be, whatever it was while it filled")
+    @Test("the mode of the directory follows the umask after unpacking")
     func rights() async throws {
         let workshop = try Workshop()
         try await workshop.shell("mkdir plain; echo x > x; tar cf it.tar x")
@@ -180,7 +180,7 @@ struct UnpackerTests {
         #expect(made[.posixPermissions] as? Int == plain[.posixPermissions] as? Int)
     }
 
-    @Test("a cancelled task leaves nothing")
+    @Test("a cancelled task leaves no files")
     func cancelled() async throws {
         let workshop = try Workshop()
         try await workshop.shell("head -c 3000000 /dev/zero > zeros; tar cf it.tar zeros")
@@ -192,7 +192,7 @@ struct UnpackerTests {
         #expect(workshop.names(workshop.out) == [])
     }
 
-    @Test("the directory's name is the archive's without its ending")
+    @Test("the directory name is the archive's name without the extension")
     func names() {
         #expect(Unpacker.directoryName(for: "linux-6.1.tar.xz") == "linux-6.1")
         #expect(Unpacker.directoryName(for: "Photos.ZIP") == "Photos")

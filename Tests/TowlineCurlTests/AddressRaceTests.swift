@@ -5,19 +5,19 @@ import TowlineCore
 import TowlineCurl
 import TowlineEngine
 
-/// A listener on another loopback address that never responds. Its owner has to keep it.
+/// A listener on another loopback address that never responds. Its owner must keep a reference.
 private final class MuteListener {
-    /// How it is mute.
+    /// The kind of silence.
     enum Kind {
-        /// Its queue is full: no connection is opened, as with a dead node.
+        /// The listener's queue is full: no connection is opened, as with a dead node.
         case silent
-        /// Connections are opened, and nothing else.
+        /// Connections are opened, but no bytes are sent.
         case accepting
     }
 
     private var descriptors: [Int32] = []
 
-    /// - Parameter last: the last number of an address in 127.0.77.0/24.
+    /// - Parameter last: The last number of an address in 127.0.77.0/24.
     init(last: UInt8, port: UInt16, _ kind: Kind) {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         descriptors.append(listener)
@@ -64,7 +64,7 @@ extension CurlTransportTests {
 
         private func url(_ server: ScriptedServer) -> String { "http://many.test:\(server.port)/" }
 
-        @Test("Silent addresses hold nobody up", arguments: [1, 3])
+        @Test("Silent addresses do not delay an attempt", arguments: [1, 3])
         func silent(count: UInt8) async {
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }

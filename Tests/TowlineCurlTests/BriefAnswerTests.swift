@@ -8,9 +8,9 @@ import TowlineEngine
 import TowlineThreads
 
 extension CurlTransportTests {
-    /// Which thread small files and what they lead to are done by.
+    /// Tests the thread on which small files and the work after them run.
     @Suite struct BriefAnswerTests {
-        @Test("Enough attempts that may be brief have a second thread, others never", arguments: [true, false])
+        @Test("Enough attempts that may be brief use a second thread, others never", arguments: [true, false])
         func spread(mayBeBrief: Bool) async {
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }
@@ -19,7 +19,7 @@ extension CurlTransportTests {
             let receivers = (0..<12).map { _ in
                 RecordingReceiver(onHead: { _ in
                     trace.note()
-                    // Until all have begun.
+                    // The pauses last until all attempts have begun.
                     return .pause
                 })
             }
@@ -42,7 +42,7 @@ extension CurlTransportTests {
             var most = 0
             for count in [5, 4, 5, 3, 6, 12, 3, 9, 12, 2, 16, 7, 11, 16] {
                 while running.count > count {
-                    // The oldest, the newest, or from the midst: they are of one thread or of both.
+                    // The oldest, the newest or one from the middle: they belong to one thread or to both.
                     let last = running.count - 1
                     let (id, receiver) = running.remove(at: [0, last, last / 2, min(3, last)][stride])
                     transport.proceed(id)
@@ -61,12 +61,13 @@ extension CurlTransportTests {
             await transport.shutdown()
         }
 
-        /// A task that asks three times, and where it was after each answer.
+        /// Runs a task with three requests. Returns the threads of the heads, and those of the task after each
+        /// response.
         private static func threads(
             _ disposition: HeadDisposition, mayBeBrief: Bool = true
         ) async -> (heads: [UInt], task: [UInt]) {
             let server = ScriptedServer(responses: { _ in
-                // What has come before the task waits for it does not take it anywhere.
+                // A response that arrives before the task waits for it does not move the task to another thread.
                 usleep(50_000)
                 return response("body")
             })
@@ -82,7 +83,7 @@ extension CurlTransportTests {
                         return disposition
                     })
                     transport.start(.make(url, mayBeBrief: mayBeBrief), receiver: receiver)
-                    // The wait itself: a function of the test's own executor would take the task elsewhere.
+                    // The wait is inlined: a function with the test's own executor would move the task.
                     await receiver.until { $0.end != nil }
                     places.note()
                 }
@@ -91,19 +92,19 @@ extension CurlTransportTests {
             return (heads.threads, places.threads)
         }
 
-        @Test("What a brief answer leads to is done by the thread that it came to, the next request included")
+        @Test("After a brief answer the task continues on the thread of the answer, the next request included")
         func stays() async {
             let seen = await Self.threads(.proceedBriefly(within: .seconds(20)))
             #expect(seen.task == seen.heads && Set(seen.heads).count == 1, "\(seen)")
         }
 
-        @Test("What another leads to is not: its thread has bytes to see to")
+        @Test("After another answer it does not: the answer's thread has bytes to process")
         func leaves() async {
             let seen = await Self.threads(.proceed)
             #expect(Set(seen.task).isDisjoint(with: seen.heads), "\(seen)")
         }
 
-        @Test("An answer that was brief too late is like any other")
+        @Test("A brief answer that ends too late is like any other")
         func late() async {
             let server = ScriptedServer { connection, server in
                 _ = server.head(from: connection)
@@ -131,7 +132,7 @@ extension CurlTransportTests {
             #expect(Set(places.threads).isDisjoint(with: heads.threads))
         }
 
-        @Test("One that its receiver has paused is, too, and is not told that it is late")
+        @Test("A brief answer that its receiver paused is like any other, and is not reported as late")
         func paused() async {
             let server = ScriptedServer { connection, server in
                 _ = server.head(from: connection)
@@ -162,7 +163,7 @@ extension CurlTransportTests {
             #expect(Set(places.threads).isDisjoint(with: heads.threads))
         }
 
-        @Test("What waits for an answer that was to be brief hears that the transport ends")
+        @Test("A wait for a brief answer ends when the transport ends")
         func shutdownUnderWay() async {
             let server = ScriptedServer { connection, server in
                 _ = server.head(from: connection)
@@ -183,7 +184,7 @@ extension CurlTransportTests {
             #expect(receiver.record.end?.isCancelled == true)
         }
 
-        @Test("A task may end its transport on that one's own thread")
+        @Test("A task may shut down its transport on the transport's own thread")
         func shutdownFromATask() async {
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }
@@ -194,7 +195,7 @@ extension CurlTransportTests {
                 let receiver = RecordingReceiver(onHead: { _ in .proceedBriefly(within: .seconds(20)) })
                 transport.start(.make(url, mayBeBrief: true), receiver: receiver)
                 await receiver.until { $0.end != nil }
-                // Here it is on the engine thread.
+                // The task is on the engine thread here.
                 await transport.shutdown()
                 return true
             }.value

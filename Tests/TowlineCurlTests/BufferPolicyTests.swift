@@ -4,15 +4,16 @@ import Testing
 @testable import TowlineEngine
 
 @Suite struct BufferPolicyTests {
-    /// What is promised a user: a SIGKILL costs a connection what was carried over from one reading to the next, and the next.
+    /// Users rely on this limit: a SIGKILL costs a connection the bytes carried over between two reads, and those of
+    /// the next.
     @Test(arguments: [1, 4, 5, 32, 33, 256, 257, 10_000]) func aKillCosts256KiBAtMost(_ running: Int) {
         let size = BufferPolicy.size(upTo: BufferPolicy.usual, running: running)
         #expect(size + Int(AttemptWriter.markInterval) <= 256 << 10)
-        // Whole pieces and a shorter one, or fewer than wait for more.
+        // The buffer holds whole pieces and a shorter one, or fewer bytes than a stage collects.
         #expect(size % WriteStage.piece != 0 || size + WriteStage.size <= 256 << 10)
-        // Records of TLS are whole pieces: as many as there is room for, and what was read ahead of them.
+        // TLS records are whole pieces: as many as there is room for, and the records read ahead of them.
         #expect(WriteStage.size + (ReadAhead.length(bufferSize: size) ?? 0) <= 256 << 10)
-        // What is read at once is written at once.
+        // Bytes that are read at once are written at once.
         #expect(size <= WriteStage.size)
     }
 }

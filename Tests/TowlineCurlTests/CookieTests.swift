@@ -6,14 +6,15 @@ import TowlineEngine
 @testable import TowlineCurl
 
 extension CurlTransportTests {
-    /// RFC 6265 by libcurl, over a proxy that plays all hosts.
+    /// Tests RFC 6265 as libcurl implements it, over a proxy that plays all hosts.
     @Suite struct CookieTests {
         private func field(_ head: String) -> String? {
             let line = head.split(separator: "\r\n").first { $0.hasPrefix("Cookie: ") }
             return line.map { String($0.dropFirst(8)) }
         }
 
-        /// Asks for URLs in a row with one jar, and returns the Cookie field of each request. Responses set `fields`.
+        /// Requests URLs in sequence with one jar, and returns the Cookie field of each request. Responses set
+        /// `fields`.
         private func cookies(
             _ urls: [String], setting fields: String = "", file: String? = nil
         ) async -> [String?] {
@@ -68,7 +69,7 @@ extension CurlTransportTests {
         }
 
         @Test(
-            "A cookie that a response deletes is not sent again, and a value with other characters is sent back as it came"
+            "A cookie that a response deletes is not sent again; a value with other characters is sent back unchanged"
         )
         func deletion() async {
             let set = "Set-Cookie: a=\u{E9}x; Path=/\r\n"
@@ -77,7 +78,7 @@ extension CurlTransportTests {
             #expect(await cookies(["http://a.test/", "http://a.test/"], setting: delete).last == "b=2")
         }
 
-        @Test("Two jars on one connection know nothing of each other")
+        @Test("Two jars on one connection do not share cookies")
         func jars() async {
             let server = ScriptedServer(responses: { _ in response("body", fields: "Set-Cookie: a=1\r\n") })
             defer { server.close() }
@@ -93,7 +94,7 @@ extension CurlTransportTests {
         // MARK: netrc
 
         @Test(
-            "An entry names a host, in any layout; default and comments name none",
+            "An entry names a host, in any layout; default and comments do not",
             arguments: [
                 ("machine a.test login x password y", true), ("login x machine\n a.test\npassword y", true),
                 ("machine b.test\tlogin x\r\nmachine\tA.Test", true), ("default login x password y", false),
@@ -111,7 +112,7 @@ extension CurlTransportTests {
 
         // MARK: Digest
 
-        @Test("Basic is rejected, and Digest answers the challenge: the receiver sees the last response alone")
+        @Test("Basic is rejected, and Digest answers the challenge: the receiver gets only the last response")
         func digest() async {
             let server = ScriptedServer(responses: { head in
                 let isDigest = head.contains("Authorization: Digest username=\"bob\"")

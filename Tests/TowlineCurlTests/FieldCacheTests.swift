@@ -5,9 +5,9 @@ import TowlineEngine
 
 @testable import TowlineCurl
 
-/// Lines of heads that came before are not read again, and that is never to be noticed.
+/// Lines of earlier heads are not parsed again. The cache must never change a result.
 @Suite struct FieldCacheTests {
-    /// What a collector makes of lines: the final head, or why there is none.
+    /// Returns the final head that a collector makes of the lines, as text, or the kind of its failure.
     private func result(_ lines: [String], _ cache: FieldCache?) -> String {
         var collector = HeadCollector()
         for line in lines {
@@ -42,7 +42,7 @@ import TowlineEngine
         for _ in 0..<20_000 {
             var head = ["HTTP/1.1 \([200, 206, 206, 302][Int(random.next() % 4)]) OK\r\n"]
             if random.next() % 8 == 0 { head = ["HTTP/1.1 103 Early Hints\r\n", "Server: nginx\r\n", "\r\n"] + head }
-            // Mostly those that are fields, mostly the first ones.
+            // Most lines are fields, and most of them are the first ones of the list.
             let count = Int(random.next() % 20)
             for _ in 0..<count {
                 let last = random.next() % 4 == 0 ? Self.lines.count : 14
@@ -56,7 +56,7 @@ import TowlineEngine
         #expect(complete > 1000)
     }
 
-    /// That it is used at all: the same line is the same field, at its own place only.
+    /// The cache is used at all: the same line is the same field, at its own index only.
     @Test func whatItKeeps() {
         let cache = FieldCache()
         let field = HTTPFields.Field(name: "ETag", value: "\"1\"")
@@ -72,7 +72,7 @@ import TowlineEngine
         #expect(find(long, at: 3) == nil && find("ETag: \"1\"\r\n", at: 3) == nil)
     }
 
-    /// Redirects and what they lead to come in turn: neither takes the other's place.
+    /// Redirects and their targets alternate: neither replaces the other in the cache.
     @Test func redirectsAreKeptByThemselves() {
         let cache = FieldCache()
         let lines = [(302, "Content-Length: 145\r\n", "145"), (206, "Content-Length: 10240\r\n", "10240")]
@@ -89,7 +89,7 @@ import TowlineEngine
         }
     }
 
-    /// What limits a head counts lines that came before, too.
+    /// The limits of a head also count cached lines.
     @Test func limits() {
         let cache = FieldCache()
         for _ in 0..<3 {
@@ -101,7 +101,7 @@ import TowlineEngine
         }
     }
 
-    /// A request that is sent once more has a head from the beginning.
+    /// A repeated request begins its head from the start.
     @Test func aHeadThatBeginsAnew() {
         let cache = FieldCache()
         var collector = HeadCollector()
@@ -126,7 +126,7 @@ import TowlineEngine
         }
     }
 
-    /// libcurl adds its `Accept: */*` where the list has none.
+    /// libcurl adds its own `Accept: */*` if the list has no such field.
     @Test(arguments: [
         ([("Accept", "*/*")], ["Accept: */*"]), ([("Accept", "*/*"), ("A", "b")], ["A: b"]),
         ([("accept", "*/*"), ("A", "b")], ["A: b"]), ([("A", "b")], ["Accept:", "A: b"]),

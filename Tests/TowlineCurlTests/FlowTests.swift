@@ -19,7 +19,7 @@ extension CurlTransportTests {
             let request = AttemptRequest.make(server.url())
             transport.start(request, receiver: receiver)
             await receiver.until { !$0.heads.isEmpty }
-            // A second attempt runs from start to end in the meantime: the paused one blocks nobody.
+            // A second attempt runs from start to end in the meantime: the paused attempt blocks no other.
             let other = await run(.make(server.url()), on: transport)
             #expect(other.body.count == Self.long.utf8.count)
             #expect(receiver.record.bodyCallCount == 0)
@@ -31,7 +31,7 @@ extension CurlTransportTests {
             expectInOrder(receiver)
         }
 
-        @Test("Bytes refused by a pause come again, also when proceed is called before the pause is answered")
+        @Test("Bytes refused by a pause are delivered again, also when proceed is called before the pause is answered")
         func pauseInBody() async {
             let server = Self.serveLong()
             defer { server.close() }
@@ -51,7 +51,7 @@ extension CurlTransportTests {
             expectInOrder(receiver)
         }
 
-        @Test("Once nothing more is at hand it is said so, and not with each piece")
+        @Test("The receiver is notified once no more bytes are available, and not with each piece")
         func rests() async {
             let server = ScriptedServer { connection, server in
                 guard server.head(from: connection) != nil else { return }
@@ -72,7 +72,7 @@ extension CurlTransportTests {
             expectInOrder(receiver)
         }
 
-        @Test("Who wants no more when nothing is at hand is closed, also after a pause", arguments: [false, true])
+        @Test("A receiver that stops between bytes ends the attempt, also after a pause", arguments: [false, true])
         func stopsAtRest(_ isPaused: Bool) async {
             let server = ScriptedServer { connection, server in
                 guard server.head(from: connection) != nil else { return }
@@ -112,7 +112,7 @@ extension CurlTransportTests {
         }
 
         @Test(
-            "A body that does not end in the time expected is told of, once; one that does is not",
+            "A body that does not end in the expected time is reported, once; a body that does is not",
             .timeLimit(.minutes(1)))
         func proceedBriefly() async {
             let quick = ScriptedServer(responses: { _ in response("some body") })
@@ -121,7 +121,7 @@ extension CurlTransportTests {
                 .make(quick.url()), RecordingReceiver(onHead: { _ in .proceedBriefly(within: .seconds(30)) }))
             #expect(inTime.lateCount == 0 && inTime.body == Array("some body".utf8))
 
-            // A pause of the receiver's own is no late end.
+            // A pause that the receiver asked for does not make the end late.
             let receiver = RecordingReceiver(
                 onHead: { _ in .proceedBriefly(within: .milliseconds(50)) },
                 onBody: { _, record in
@@ -211,7 +211,7 @@ extension CurlTransportTests {
             }
             transport.cancel(request.id)
             #expect(await receiver.finished().end?.isCancelled == true)
-            // Unknown by now: no error.
+            // The id is unknown by now, which is not an error.
             transport.cancel(request.id)
             transport.proceed(request.id)
             await transport.shutdown()
@@ -227,7 +227,8 @@ extension CurlTransportTests {
                 transport.start(request, receiver: receiver)
                 transport.cancel(request.id)
             }
-            // Without a name server the failure may be there before the cancellation; `NamespaceTests` has one that is slow.
+            // Without a name server the failure may come before the cancellation; `NamespaceTests` has a slow name
+            // server.
             for receiver in receivers {
                 let end = await receiver.finished().end
                 #expect(end?.isCancelled == true || describe(end) == "hostNotFound", "\(describe(end))")

@@ -64,13 +64,14 @@ extension CurlTransportTests {
     }
 }
 
-/// Frames of a server for the request on stream 1 (RFC 9113 §4.1), and their meaning by a reading of our own.
+/// The frames of a server for the request on stream 1 (RFC 9113 §4.1), and their meaning according to an independent
+/// parser.
 private struct FrameSequence: Sendable {
-    /// Sent at once: mostly a valid SETTINGS frame.
+    /// The frames sent at once: mostly a valid SETTINGS frame.
     private(set) var first: [UInt8]
-    /// Sent after the request.
+    /// The frames sent after the request.
     private(set) var rest: [UInt8] = []
-    /// A response without an error and without a mutation.
+    /// `true` for a response without an error and without a mutation.
     private var isValid = false
 
     private static let okHead: [UInt8] = [0x88]

@@ -5,7 +5,7 @@ import TowlineEngine
 
 @testable import TowlineCurl
 
-/// Mutated response heads, line by line as libcurl passes them on, compared with a second reading of the same lines.
+/// Mutates response heads, line by line as libcurl passes them on, and compares two independent readings of the lines.
 ///
 /// Fails if `HeadCollector` accepts a byte that may not be in a field, a folded framing field or two lengths, if it
 /// takes a length or framing from a malformed line, if it exceeds a limit, or if `FieldCache` changes a result. To see
@@ -30,7 +30,7 @@ import TowlineEngine
         "\r\n: x", "\r\nETag : \"1\"", "gzip, ", ", gzip", ", chunked", "\r\r\n", "\r\nno colon",
     ]
 
-    /// Almost all bytes that a head may have. Rare, because it takes long.
+    /// Almost as many bytes as a head may have. This head is rare, because it takes long.
     private static let longHead =
         "HTTP/1.1 103 Early Hints\r\nX-Long: " + String(repeating: "a", count: 307_000) + "\r\n\r\n"
 
@@ -74,7 +74,7 @@ import TowlineEngine
     }
 }
 
-/// A collector, and the lines of the head that it is in.
+/// A collector, and the lines of the head that it has received so far.
 private struct Reading {
     private var collector = HeadCollector()
     private var lines: [[UInt8]] = []
@@ -137,7 +137,7 @@ private struct Reading {
     }
 }
 
-/// The fields and the framing once more, from the lines alone.
+/// Reads the fields and the framing again, from the lines alone.
 private struct SecondReading {
     private(set) var fields: [(name: String, value: String)] = []
     private(set) var foldsFraming = false

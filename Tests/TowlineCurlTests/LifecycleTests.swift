@@ -25,7 +25,7 @@ extension CurlTransportTests {
             var before = 0
             for round in 0..<52 {
                 let transport = CurlTransport(engineThreads: 2)
-                // So many that there is a second thread.
+                // Six attempts are enough for a second thread.
                 let receivers = (0..<6).map { _ in RecordingReceiver() }
                 for receiver in receivers {
                     transport.start(.make(server.url(), mayBeBrief: true), receiver: receiver)
@@ -37,14 +37,14 @@ extension CurlTransportTests {
                     expectInOrder(receiver)
                 }
                 while server.openConnectionCount > 0 { await Task.yield() }
-                // What is opened once for good (libcurl's and OpenSSL's own files) is open after two rounds.
+                // Files that libcurl and OpenSSL open once for good are open after two rounds.
                 if round == 1 { before = try openDescriptors() }
             }
             #expect(try openDescriptors() <= before)
             #expect(try Self.engineThreads() == 0)
         }
 
-        @Test("A transport that nobody shut down lets go of its thread")
+        @Test("A transport that was not shut down ends its thread")
         func dropped() async throws {
             do { _ = CurlTransport() }
             while try Self.engineThreads() > 0 { await Task.yield() }
@@ -62,7 +62,7 @@ extension CurlTransportTests {
             #expect(receiver.record.end?.isCancelled == true)
         }
 
-        @Test("An id that is in use is refused without harm to the attempt that has it")
+        @Test("An id in use is refused without harm to its attempt")
         func duplicateID() async {
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }
@@ -79,7 +79,7 @@ extension CurlTransportTests {
             await transport.shutdown()
         }
 
-        @Test("Idle connections are used again, by attempts of equal settings alone")
+        @Test("Idle connections are reused, by attempts of equal settings only")
         func reuse() async {
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }
@@ -114,7 +114,7 @@ extension CurlTransportTests {
             let server = ScriptedServer { connection, server in
                 _ = server.head(from: connection)
                 connection.send(response("first"))
-                // On the connection before the next request, or in place of the response to it.
+                // On the connection before the next request, or instead of the response to it.
                 if isLate { _ = server.head(from: connection) }
                 connection.send(stray)
                 connection.waitForPeer()
@@ -129,7 +129,7 @@ extension CurlTransportTests {
             await transport.shutdown()
         }
 
-        @Test("A response that comes before the request is not the response to it")
+        @Test("A response that arrives before the request is not the response to it")
         func strayResponse() async {
             let (sent, continuation) = AsyncStream.makeStream(of: Void.self)
             let server = ScriptedServer { connection, server in

@@ -48,7 +48,7 @@ extension CurlTransportTests {
             #expect(record.end?.failureKind == .headTooLarge)
         }
 
-        @Test("Endless trailers end, and trailers are no fields of the head")
+        @Test("Endless trailers end, and trailers are not fields of the head")
         func endlessTrailers() async {
             let server = ScriptedServer { connection, server in
                 _ = server.head(from: connection)
@@ -79,7 +79,7 @@ extension CurlTransportTests {
             #expect(clock.duration(to: .now) < .seconds(5))
         }
 
-        @Test("The head's deadline is over once the head is there")
+        @Test("The head's deadline ends once the head has arrived")
         func slowBody() async {
             let server = ScriptedServer { connection, server in
                 _ = server.head(from: connection)
@@ -94,7 +94,7 @@ extension CurlTransportTests {
             #expect(record.end?.framing == .delimited)
         }
 
-        @Test("A TLS handshake that nobody answers falls under connectTimeout")
+        @Test("connectTimeout limits an unanswered TLS handshake")
         func connectTimeout() async {
             let server = ScriptedServer { connection, _ in connection.waitForPeer() }
             defer { server.close() }
@@ -103,7 +103,7 @@ extension CurlTransportTests {
             #expect(record.end?.failureKind == .connectTimedOut)
         }
 
-        @Test("Refused connections, unknown names and broken handshakes have names of their own")
+        @Test("Refused connections, unknown names and broken handshakes have distinct failure kinds")
         func connectFailures() async {
             #expect(await run(.make("http://127.0.0.1:\(Loopback.freePort())/")).end?.failureKind == .connectFailed)
             #expect(await run(.make("http://no-such-host.invalid/")).end?.failureKind == .hostNotFound)

@@ -19,7 +19,7 @@ extension CurlTransportTests {
             }
             await transport.shutdown()
             #expect(nginx.log.count == 1000)
-            // With several threads an attempt may start on another one before the last one's connection is idle.
+            // With several threads, an attempt may start on another thread before the previous connection is idle.
             #expect(Set(nginx.log.map(\.connection)).count <= 16 * engineThreads)
         }
 
@@ -50,7 +50,7 @@ extension CurlTransportTests {
         func refusedCertificates(name: String) async throws {
             let nginx = try await Nginx()
             let url = nginx.url("small", certificate: name)
-            // "good" is refused here for its authority, which the system does not know.
+            // The system does not know the authority of "good", so its certificate is refused here.
             var options = ConnectionOptions()
             if name != "good" { options.certificateAuthorityFile = nginx.certificates.authority }
             #expect(await run(.make(url, connection: options)).end?.failureKind == .certificateRefused)
@@ -77,13 +77,13 @@ extension CurlTransportTests {
             #expect(record.end?.failureKind == .tlsIncompatible)
         }
 
-        @Test("HTTP/2: attempts at a time have a connection each, and an idle one is used again")
+        @Test("HTTP/2: concurrent attempts have a connection each, and an idle one is reused")
         func http2() async throws {
             let nginx = try await Nginx()
             let options = ConnectionOptions.with { $0.certificateAuthorityFile = nginx.certificates.authority }
             let transport = CurlTransport()
             let url = nginx.url("large", certificate: "http2")
-            // Both are known to run at once: neither goes on before the other's head is there.
+            // The attempts certainly run at the same time: each is paused until the other's head has arrived.
             let requests = [AttemptRequest.make(url, connection: options), .make(url, connection: options)]
             let receivers = requests.map { _ in RecordingReceiver(keepsBody: false, onHead: { _ in .pause }) }
             for (request, receiver) in zip(requests, receivers) { transport.start(request, receiver: receiver) }
@@ -102,7 +102,7 @@ extension CurlTransportTests {
             #expect(Set(nginx.log.map(\.connection)).count == 2)
         }
 
-        @Test("HTTP/2: pauses cost no byte, and http1 is obeyed where HTTP/2 is offered")
+        @Test("HTTP/2: pauses cost no byte, and http1 is obeyed if HTTP/2 is offered")
         func http2Pauses() async throws {
             let nginx = try await Nginx()
             var options = ConnectionOptions.with { $0.certificateAuthorityFile = nginx.certificates.authority }
@@ -118,7 +118,7 @@ extension CurlTransportTests {
             #expect(await run(.make(url, connection: options)).heads.first?.version == .http1_1)
         }
 
-        @Test("Files of the options that cannot be used are named before anything is sent")
+        @Test("Files of the options that cannot be used are named before the first request")
         func unreadableFiles() async throws {
             let nginx = try await Nginx()
             let url = nginx.url("small")

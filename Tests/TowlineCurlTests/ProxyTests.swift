@@ -6,7 +6,7 @@ import TowlineCurl
 import TowlineEngine
 
 extension CurlTransportTests {
-    /// Proxies, and what the user's credentials do.
+    /// Tests proxies, and the effect of the user's credentials.
     @Suite struct ProxyTests {
         private static func options(_ proxy: String) -> ConnectionOptions { .with { $0.proxy = proxy } }
 
@@ -22,10 +22,10 @@ extension CurlTransportTests {
             #expect(server.requestHeads.count == 1)
             #expect(server.requestHeads.first?.contains("Proxy-Authorization") == false)
             for wrong in ["http://127.0.0.1:\(port)", "http://user:wrong@127.0.0.1:\(port)"] {
-                // tinyproxy answers 407 to nothing and 401, like an origin, to a wrong password.
+                // tinyproxy answers 407 without credentials and 401, like an origin, to a wrong password.
                 let record = await run(.make(server.url(), connection: Self.options(wrong)))
                 #expect(describe(record.end) == "proxyUnauthorized" || record.heads.first?.status == 401)
-                // The same through a tunnel, which is what https takes.
+                // The same through a tunnel, which https uses.
                 let tunnel = await run(.make("https://127.0.0.1:\(server.port)/", connection: Self.options(wrong)))
                 #expect(["proxyUnauthorized", "proxyFailed"].contains(describe(tunnel.end)))
             }
@@ -33,7 +33,7 @@ extension CurlTransportTests {
         }
 
         @Test(
-            "A tunnel through a proxy reaches TLS, and only for those who may use it",
+            "A tunnel through a proxy reaches TLS, and only with valid credentials",
             .enabled(if: Programs.areThere(Programs.tinyproxy, Programs.nginx, Programs.openssl)))
         func tunnel() async throws {
             let proxy = try await ProxyProgram.tinyproxy(credentials: ("user", "secret"))
@@ -47,13 +47,13 @@ extension CurlTransportTests {
             let record = await run(.make(url, connection: options), on: transport)
             #expect(record.body == Array("0123456789".utf8))
             #expect(record.heads.count == 1)
-            // The tunnel is idle now; without the password it must not be had.
+            // The tunnel is idle now; a request without the password must not reuse it.
             options.proxy = "http://127.0.0.1:\(port)"
             #expect(describe(await run(.make(url, connection: options), on: transport).end) == "proxyUnauthorized")
             await transport.shutdown()
         }
 
-        @Test("Proxies that are not there", arguments: ["http", "https", "socks5", "socks5h", "socks4"])
+        @Test("Unreachable proxies", arguments: ["http", "https", "socks5", "socks5h", "socks4"])
         func absentProxy(scheme: String) async {
             let options = Self.options("\(scheme)://127.0.0.1:\(Loopback.freePort())")
             #expect(describe(await run(.make("http://127.0.0.1:1/", connection: options)).end) == "proxyFailed")
@@ -114,7 +114,7 @@ extension CurlTransportTests {
             let down = await run(.make(server.url()))
             #expect(describe(down.end) == "proxyFailed")
             if case .failed(let failure) = down.end { #expect(failure.message.contains("http_proxy")) }
-            // A proxy that was named outranks no_proxy.
+            // An explicitly named proxy outranks no_proxy.
             setenv("no_proxy", "*", 1)
             let options = Self.options("http://127.0.0.1:\(proxy.port)")
             #expect(await run(.make(server.url(), connection: options)).body == Array("by proxy".utf8))
@@ -125,7 +125,7 @@ extension CurlTransportTests {
 
     /// Passwords and cookies.
     @Suite struct CredentialTests {
-        @Test("user and netrc make basic authentication, and only where it is allowed")
+        @Test("user and netrc cause basic authentication, and only if it is allowed")
         func passwords() async throws {
             let folder = try TemporaryFolder()
             let netrc = try folder.write("netrc", "machine 127.0.0.1 login alice password a\n")
@@ -149,7 +149,7 @@ extension CurlTransportTests {
             #expect(lines == ["Authorization: Bearer x"])
         }
 
-        @Test("A 401 is an answer like any other: nothing is asked again")
+        @Test("A 401 is an answer like any other: no further request is sent")
         func unauthorized() async {
             let server = ScriptedServer(responses: { _ in
                 response("no", status: "401 Unauthorized", fields: "WWW-Authenticate: Basic realm=\"x\"\r\n")
@@ -162,7 +162,7 @@ extension CurlTransportTests {
             #expect(server.requestHeads.count == 1)
         }
 
-        @Test("Cookies go to their own host and path, change with responses, and the file stays as it is")
+        @Test("Cookies are sent to their own host and path, change with responses, and the file stays unchanged")
         func cookies() async throws {
             let folder = try TemporaryFolder()
             let text = """
@@ -186,7 +186,7 @@ extension CurlTransportTests {
             #expect(await cookie("/") == "first=file")
             #expect(await cookie("/") == "first=server")
             #expect(await cookie("/deep/er") == "deep=file; first=server")
-            // Cookies that the server set are its own.
+            // Cookies that the server set belong to the server.
             #expect(await cookie("/deep", isAllowed: false) == "first=server")
             await transport.shutdown()
             #expect(folder.read("cookies") == text)

@@ -6,12 +6,13 @@ import TowlineEngine
 @testable import TowlineCurl
 
 extension CurlTransportTests {
-    /// TLS that reads several records at once: none of them is left behind, though no socket tells of them any more.
+    /// Tests TLS connections that read several records at once: no record is left behind although its socket is not
+    /// readable.
     @Suite(.enabled(if: Programs.areThere(Programs.python, Programs.openssl)), .timeLimit(.minutes(2)))
     struct ReadAheadTests {
-        /// Answers each request with all of its records at once. The path tells how: `/SIZE/COUNT` for that many records of
-        /// that many bytes, `/chunked/SIZE/COUNT` for chunks with a record for the head of each, `/torn` and `/bytes` for a head in
-        /// records of three bytes and of one.
+        /// Answers each request with all of its records at once. The path selects the response: `/SIZE/COUNT` for COUNT
+        /// records of SIZE bytes, `/chunked/SIZE/COUNT` for chunks whose heads have records of their own, `/torn` and
+        /// `/bytes` for a head in records of three bytes and of one.
         private static func script(_ folder: String, _ port: UInt16) -> String {
             """
             import socket, ssl, threading
@@ -89,7 +90,7 @@ extension CurlTransportTests {
             }
         }
 
-        /// The connection reads ahead from its first response on: of the next ones heads and bodies come together.
+        /// The connection reads ahead after its first response: heads and bodies of the next responses arrive together.
         @Test func nextResponsesOfTheSameConnectionToo() async throws {
             try await Self.withServer { base, options in
                 let transport = CurlTransport()
@@ -103,8 +104,8 @@ extension CurlTransportTests {
             }
         }
 
-        /// The body came together with the head, and waits with TLS until its receiver wants it: libcurl, which was never told
-        /// of a pause, does not go on by itself.
+        /// The body arrived together with the head, and waits in the TLS buffer until its receiver wants it. libcurl,
+        /// which does not know of the pause, must not continue.
         @Test(arguments: ["300/100", "chunked/300/100", "torn", "bytes"])
         func aPauseAtTheHeadEndsWithProceed(_ path: String) async throws {
             try await Self.withServer { base, options in
@@ -120,7 +121,7 @@ extension CurlTransportTests {
                 let record = await receiver.finished()
                 let isRight = record.body == Self.content(path.hasSuffix("300/100") ? 30_000 : 30)
                 #expect(isRight, "\(record.body.count) bytes, \(describe(record.end))")
-                #expect(ContinuousClock.now - start < .seconds(10), "by itself, and not when something runs out")
+                #expect(ContinuousClock.now - start < .seconds(10), "at once, not after a timeout")
                 await transport.shutdown()
             }
         }
@@ -147,7 +148,7 @@ extension CurlTransportTests {
             }
         }
 
-        /// Four records where few attempts run, fewer where many do, and none where a buffer holds but one.
+        /// Reads four records ahead while few attempts run, fewer while many do, and none if a buffer holds only one.
         @Test func theLengthFollowsTheBuffer() {
             #expect(ReadAhead.length(bufferSize: 256 << 10) == 4 * 16_414)
             #expect(ReadAhead.length(bufferSize: 64 << 10) == 4 * 16_414)

@@ -5,7 +5,7 @@ import TowlineEngine
 
 @testable import TowlineCurl
 
-/// URLs of one origin are taken apart here rather than by libcurl, which is never to be noticed.
+/// URLs of one origin are parsed here instead of by libcurl. The result must be the same.
 @Suite struct RequestURLTests {
     private static let texts = [
         "http://a.example/", "http://a.example/b", "http://a.example/b/c.d?e=f&g=?/h", "http://a.example/b/../c/./d",
@@ -15,7 +15,7 @@ import TowlineEngine
         "http://a.example/%2F%2f%C3%A9", "http://a.example/b?c=%2F", "http://a.example/b?",
     ]
 
-    /// What libcurl makes of the text alone.
+    /// The parts of the URL as libcurl parses its text; "-" for a missing part.
     private static func text(_ parts: OpaquePointer?) -> [String] {
         [
             CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT, CURLUPART_PATH, CURLUPART_QUERY, CURLUPART_URL,
@@ -54,7 +54,7 @@ import TowlineEngine
 
 extension CurlTransportTests {
     @Suite struct RequestTargetTests {
-        /// One transport, and so the same handles one after the other.
+        /// Sends the requests over one transport, so that they use the same handles in sequence.
         @Test func eachGoesOutAsItIs() async throws {
             let server = ScriptedServer(responses: { _ in response("x") })
             let other = ScriptedServer(responses: { _ in response("y") })

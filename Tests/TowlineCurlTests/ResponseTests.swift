@@ -6,7 +6,7 @@ import TowlineEngine
 
 extension CurlTransportTests {
     @Suite struct ResponseTests {
-        @Test("A plain response arrives whole, with its fields in order")
+        @Test("A plain response arrives complete, with its fields in order")
         func plainResponse() async throws {
             let server = ScriptedServer { connection, server in
                 _ = server.head(from: connection)
@@ -28,7 +28,7 @@ extension CurlTransportTests {
         }
 
         @Test(
-            "How a response ends tells whether it is whole",
+            "The end of a response shows whether the response is complete",
             arguments: [
                 ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", "body", "delimited"),
                 ("HTTP/1.1 200 OK\r\nContent-Length: 4, 4\r\n\r\nbody", "body", "delimited"),
@@ -79,7 +79,7 @@ extension CurlTransportTests {
         }
 
         @Test(
-            "What is not HTTP, or could be read in two ways, is refused before a byte of body",
+            "A response that is not HTTP, or is ambiguous, is refused before a byte of its body",
             arguments: [
                 "hello\r\n\r\nbody",
                 "HTTP/1.1 OK\r\n\r\nbody",
@@ -172,9 +172,9 @@ extension CurlTransportTests {
             #expect(record.body.isEmpty)
         }
 
-        @Test("A compressing transfer coding that nobody asked for is removed", arguments: [true, false])
+        @Test("An unrequested compressing transfer coding is removed", arguments: [true, false])
         func compressedTransfer(isChunked: Bool) async {
-            // "body", compressed by gzip.
+            // The bytes are "body", compressed by gzip.
             let coded: [UInt8] = [
                 0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 2, 3, 0x4B, 0xCA, 0x4F, 0xA9, 4, 0, 0xB2, 0x0B, 0xA8, 0xDB, 4, 0, 0, 0,
             ]
@@ -192,13 +192,13 @@ extension CurlTransportTests {
             #expect(describe(record.end) == (isChunked ? "delimited" : "closed"))
         }
 
-        @Test("A reset ends in bodyCut or closedBeforeHead, never in a whole response", arguments: [true, false])
+        @Test("A reset ends in bodyCut or closedBeforeHead, never in a complete response", arguments: [true, false])
         func reset(inBody: Bool) async {
             let server = ScriptedServer { connection, server in
                 _ = server.head(from: connection)
                 if inBody {
                     connection.send("HTTP/1.1 200 OK\r\n\r\nbody")
-                    // The reset would otherwise overtake the bytes and throw them away.
+                    // Otherwise the reset would overtake the bytes and discard them.
                     server.waitForTest()
                 }
                 connection.resetOnClose()
@@ -213,7 +213,7 @@ extension CurlTransportTests {
             #expect(record.body == (inBody ? Array("body".utf8) : []))
         }
 
-        @Test("An entity tag that is not UTF-8 goes back byte for byte")
+        @Test("An entity tag that is not UTF-8 is sent back byte for byte")
         func rawBytes() async throws {
             let tag: [UInt8] = [0x22, 0xE9, 0x80, 0xFF, 0x22]
             let server = ScriptedServer { connection, server in
@@ -235,8 +235,8 @@ extension CurlTransportTests {
             #expect(second.body == Array("equal".utf8))
         }
 
-        /// Swift's `==` takes both spellings for one text; on the wire they are two.
-        @Test("Fields that differ in their bytes alone are sent each as it is, one request after the other")
+        /// Swift's `==` treats both spellings as the same text; on the wire they differ.
+        @Test("Fields that differ only in their bytes are sent unchanged, one request after the other")
         func equalTextOtherBytes() async {
             let values = ["\"\u{E9}\"", "\"e\u{301}\"", "\"e\u{301}\"", "\"\u{E9}\""]
             let sent = Mutex<[[UInt8]]>([])
@@ -255,7 +255,7 @@ extension CurlTransportTests {
             #expect(sent.withLock { $0 } == values.map { Array($0.utf8) })
         }
 
-        @Test("Redirects and coded bodies come as they are")
+        @Test("Redirects and coded bodies are delivered unchanged")
         func nothingIsInterpreted() async {
             let server = ScriptedServer(responses: { _ in
                 response(
@@ -276,7 +276,7 @@ private func chunkedBody(_ fields: String...) -> String {
     "HTTP/1.1 200 OK\r\n" + fields.map { "\($0)\r\n" }.joined() + "\r\n4\r\nbody\r\n0\r\n\r\n"
 }
 
-/// The framing of a whole response or the kind of its failure, as text.
+/// Returns the framing of a complete response or the kind of its failure, as text.
 func describe(_ end: AttemptEnd?) -> String {
     switch end {
     case .complete(let framing): "\(framing)"

@@ -7,7 +7,7 @@ import TowlineCurl
 import TowlineEngine
 
 extension CurlTransportTests {
-    /// Which attempts are streams of one connection.
+    /// Tests which attempts are streams of one connection.
     @Suite(.enabled(if: Programs.areThere(Programs.openssl))) struct SharingTests {
         private static func withServer(
             _ faults: [String: Fault] = [:], _ body: (Site, CurlTransport) async throws -> Void
@@ -37,12 +37,12 @@ extension CurlTransportTests {
                     sharing: sharing)
             }
 
-            /// The connection of each request of the path, in order.
+            /// Returns the connection of each request for the path, in order.
             func connections(_ path: String) -> [Int] { server.log.requests(path).map(\.info.connection) }
         }
 
         @Test(
-            "those that say so are, at the same time as well, and no others",
+            "attempts that may share a connection do, also concurrently, and no others",
             arguments: [(.none, 8, 8), (.one, 8, 1), (.several, 264, ConnectionSharing.connections)]
                 as [(ConnectionSharing, Int, Int)])
         func together(_ sharing: ConnectionSharing, _ count: Int, _ expected: Int) async throws {
@@ -62,7 +62,7 @@ extension CurlTransportTests {
         }
 
         @Test(
-            "what streams of one connection send is gathered for a moment, and for no longer", arguments: [false, true])
+            "bytes sent by streams of one connection are gathered briefly, and no longer", arguments: [false, true])
         func gathered(isShared: Bool) async throws {
             try await Self.withServer { site, transport in
                 var quickest = Duration.seconds(60)
@@ -71,16 +71,17 @@ extension CurlTransportTests {
                     let start = ContinuousClock.now
                     transport.start(site.request("/small", isShared ? .one : .none), receiver: receiver)
                     #expect(await receiver.finished().body.count == 1000)
-                    // With the first answer it is known that streams share it.
+                    // The first answer shows that streams share the connection.
                     if number > 0 { quickest = min(quickest, ContinuousClock.now - start) }
                 }
-                // The kernel would send it after 200 ms by itself (tcp(7)).
+                // The kernel would send the bytes after 200 ms (tcp(7)).
                 #expect(quickest < .milliseconds(150))
                 #expect(Self.corked(port: site.server.port) == (isShared ? [true] : [false]))
             }
         }
 
-        /// Of each of this process's connections to a port whether the kernel keeps what is sent.
+        /// Returns for each of this process's connections to a port whether the kernel holds back sent bytes
+        /// (TCP_CORK).
         private static func corked(port: Int) -> [Bool] {
             (3..<1024).compactMap { (descriptor: Int32) -> Bool? in
                 var address = sockaddr_in()
@@ -96,7 +97,7 @@ extension CurlTransportTests {
             }
         }
 
-        @Test("each of several streams hears when nothing more of it is at hand, and ends alone if it wants no more")
+        @Test("each stream is notified when no more of its bytes are available, and can then end alone")
         func rests() async throws {
             let gate = Gate()
             try await Self.withServer(["/gated": .wait(after: 60_000, for: gate)]) { site, transport in
@@ -112,7 +113,7 @@ extension CurlTransportTests {
             }
         }
 
-        @Test("a connection on which one fell silent gets no more of them", arguments: ["/before", "/after"])
+        @Test("a connection with a stalled stream gets no more streams", arguments: ["/before", "/after"])
         func silent(_ path: String) async throws {
             let faults = ["/before": Fault.stallBeforeHead, "/after": Fault.stall(after: 500)]
             try await Self.withServer(faults) { site, transport in
@@ -129,14 +130,14 @@ extension CurlTransportTests {
                 _ = await run(site.request("/small"), on: transport)
                 let old = site.connections(path)
                 #expect(old != site.connections("/small"))
-                // Nothing comes over it any more: it is not kept for a minute as others are.
+                // The connection receives no more bytes: it is not kept for a minute as others are.
                 let began = ContinuousClock.now
                 await site.server.log.wait { $0.connections[old[0]].closed != nil }
                 #expect(ContinuousClock.now - began < .seconds(20))
             }
         }
 
-        @Test("one connection for each where HTTP/2 is spoken unasked: libcurl 7.88 cannot use one again")
+        @Test("one connection for each attempt with HTTP/2 prior knowledge: libcurl 7.88 cannot reuse one")
         func unasked() async throws {
             var options = ServerOptions()
             options.http2 = true
@@ -154,7 +155,7 @@ extension CurlTransportTests {
             await server.stop()
         }
 
-        @Test("one that is ended while it comes costs its connection nothing")
+        @Test("a stream that ends midway does not cost its connection")
         func ended() async throws {
             try await Self.withServer(["/slow": .stall(after: 500)]) { site, transport in
                 let receiver = RecordingReceiver()

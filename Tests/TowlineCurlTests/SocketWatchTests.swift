@@ -3,7 +3,7 @@ import Testing
 
 @testable import TowlineCurl
 
-/// Sockets that stay with the kernel between two requests, on a real epoll(7).
+/// Tests sockets that stay registered with the kernel between two requests, on a real epoll(7).
 @Suite struct SocketWatchTests {
     private let poll: EventPoll
     private let watch: SocketWatch
@@ -13,7 +13,7 @@ import Testing
         watch = SocketWatch(poll: poll)
     }
 
-    /// Two ends of a connection; the first gets that number, if one is given.
+    /// Returns the two ends of a connection; the first gets the descriptor `number`, unless that is `nil`.
     private func pair(_ number: Int32? = nil) throws -> (Int32, Int32) {
         var ends: [Int32] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
@@ -23,7 +23,7 @@ import Testing
         return (number, ends[1])
     }
 
-    /// What happens within a tenth of a second, as the engine thread would hear of it.
+    /// Returns the descriptors with wanted events within a tenth of a second, as the engine thread would receive them.
     private func heard() -> [Int32] {
         var descriptors: [Int32] = []
         _ = poll.wait(milliseconds: 100) { event in
@@ -47,7 +47,7 @@ import Testing
             #expect(read(near, &byte, 1) == 1)
             watch.dismiss(near)
         }
-        // Bytes that nobody asked for are heard of once, by nobody.
+        // Bytes without a request cause one event, which is dropped.
         send(far)
         #expect(heard() == [])
         var events = 0
@@ -60,7 +60,7 @@ import Testing
         Glibc.close(far)
     }
 
-    /// Two ends of a connection of TCP.
+    /// Returns the two ends of a TCP connection.
     private func connection() throws -> (Int32, Int32) {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         let near = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -78,7 +78,7 @@ import Testing
         return (near, accept(listener, nil, nil))
     }
 
-    /// What has come within some 50 ms; "" if nothing has.
+    /// Returns the bytes that arrive within about 50 ms, as text; "" if none arrive.
     private func received(_ descriptor: Int32) -> String {
         var bytes = [UInt8](repeating: 0, count: 100)
         for _ in 0..<10 {
@@ -89,7 +89,8 @@ import Testing
         return ""
     }
 
-    /// What is sent together arrives together, once it is to; a connection that is none, or is no more, is left alone.
+    /// Gathered sends arrive together when the watch releases them. Other descriptors and closed connections are
+    /// unaffected.
     @Test func sendsAreGathered() throws {
         let (near, far) = try connection()
         watch.gatherSends(of: near)
@@ -116,7 +117,7 @@ import Testing
         Glibc.close(far)
     }
 
-    /// Above the limit, the descriptor that has gathered for the longest time sends at once again.
+    /// Above the limit, the descriptor that has gathered for the longest time sends immediately again.
     @Test func theOldestMakesWay() throws {
         let pairs = try (0...SocketWatch.mostGathering).map { _ in try connection() }
         for (near, far) in pairs {
@@ -140,10 +141,10 @@ import Testing
         }
     }
 
-    /// A number whose socket was closed, told or not, is another's: every next one of that number is heard of.
+    /// A descriptor may be reused after its socket was closed, with or without notice: the new socket's events arrive.
     @Test(arguments: [true, false]) func aNumberThatIsUsedAgainIsHeardOf(isTold: Bool) throws {
         let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        // A number that no other test is given meanwhile, nor the other case of this one, which runs beside it.
+        // The descriptor must not be used by another test, or by the other case of this one, which runs concurrently.
         let number = fcntl(made, F_DUPFD_CLOEXEC, isTold ? 700 : 800)
         try #require(number >= 700)
         Glibc.close(made)

@@ -7,13 +7,13 @@ import TowlineEngine
 
 @testable import TowlineCurl
 
-/// Compares a body with what it should be, as it comes.
+/// Compares a body with the expected one as it arrives.
 private final class ComparingReceiver: AttemptReceiver {
     struct Record {
         var count = 0
         var isRight = true
         var isWhole = false
-        /// Calls whose bytes were in a pipe.
+        /// The number of calls whose bytes were in a pipe.
         var pipeCount = 0
         var mostInPipe = 0
         var pauseCount = 0
@@ -29,8 +29,8 @@ private final class ComparingReceiver: AttemptReceiver {
     var wanted: Int64 { wants(asked.add(1, ordering: .relaxed).oldValue) }
 
     /// - Parameters:
-    ///   - wants: how much, asked for the n-th time.
-    ///   - onPipe: is asked before anything is taken out of the pipe.
+    /// - wants: Returns how many bytes are wanted; its argument counts the calls from 0.
+    /// - onPipe: Called before bytes are taken out of the pipe.
     init(
         _ content: [UInt8], wants: @escaping @Sendable (Int) -> Int64 = { _ in .max },
         onPipe: @escaping @Sendable (Record) -> BodyDisposition = { _ in .consumed }
@@ -80,7 +80,7 @@ private final class ComparingReceiver: AttemptReceiver {
             }
             return disposition
         }
-        // One more than there should be.
+        // One more byte than there should be.
         var bytes = [UInt8](repeating: 0, count: count + 1)
         let got = read(pipe, &bytes, bytes.count)
         bytes.withUnsafeBytes { compare(UnsafeRawBufferPointer(rebasing: $0[..<max(0, got)])) }
@@ -103,10 +103,10 @@ private func run(
 }
 
 extension CurlTransportTests {
-    /// Long bodies that come fast, which the kernel moves once libcurl has begun with them.
+    /// Tests long bodies on a fast connection. The kernel moves their bytes after libcurl has begun.
     @Suite(.timeLimit(.minutes(2))) struct SplicingTests {
         private static let length = 48 << 20
-        /// No piece of 4 KiB is like another.
+        /// The body of the file. All its pieces of 4 KiB differ.
         private static let content: [UInt8] = {
             var bytes = (0..<1 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
             while bytes.count < length { bytes += bytes }
@@ -117,7 +117,7 @@ extension CurlTransportTests {
         }()
         private static let head = "HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n"
 
-        /// Sends the head and so much of the body.
+        /// Sends the head and the body up to `end`.
         private static func answer(_ connection: ScriptedServer.Connection, _ end: Int = length) {
             connection.send(head)
             for start in stride(from: 0, to: end, by: 1 << 20) {
@@ -140,7 +140,7 @@ extension CurlTransportTests {
             .make("http://127.0.0.1:\(server.port)/")
         }
 
-        @Test("all of it comes, in order, and the connection ends with it")
+        @Test("the complete body arrives, in order, and the connection ends with it")
         func whole() async {
             let server = Self.server { connection, _ in Self.answer(connection) }
             defer { server.close() }
@@ -154,7 +154,7 @@ extension CurlTransportTests {
             await transport.shutdown()
         }
 
-        @Test("what follows the body is not of it")
+        @Test("bytes after the body do not belong to it")
         func excess() async {
             let server = Self.server { connection, _ in
                 Self.answer(connection)
@@ -179,19 +179,19 @@ extension CurlTransportTests {
             if !isReset { #expect(record.count == 30 << 20) }
         }
 
-        @Test("what comes at once is no more than is wanted, and never more than a kill may cost")
+        @Test("one piece has no more bytes than are wanted, and never more than a kill may cost")
         func little() async {
             let server = Self.server()
             defer { server.close() }
             let much = await run(Self.request(server), ComparingReceiver(Self.content))
             #expect(much.isWhole && much.pipeCount > 0 && much.mostInPipe <= SplicePolicy.most)
-            // Asked for the first time when it is decided, for the second when it begins.
+            // The receiver is asked first when splicing is decided, and again when splicing begins.
             let little = ComparingReceiver(Self.content, wants: { $0 == 0 ? .max : 10_000 })
             let record = await run(Self.request(server), little)
             #expect(record.isWhole && record.pipeCount > 1000 && record.mostInPipe <= 10_000)
         }
 
-        @Test("pauses keep what is in the pipe, and others go on meanwhile")
+        @Test("pauses keep the bytes in the pipe, and other attempts continue meanwhile")
         func pauses() async {
             let server = Self.server()
             defer { server.close() }
@@ -213,18 +213,18 @@ extension CurlTransportTests {
             }
             defer { other.close() }
             #expect(await run(Self.request(other), on: transport).body.count == 2)
-            #expect(receiver.record.pipeCount == 6, "nothing comes before it may")
+            #expect(receiver.record.pipeCount == 6, "a paused body receives no bytes")
             transport.proceed(request.id)
             let record = await receiver.finished()
             #expect(record.isWhole && record.pauseCount == 4)
             await transport.shutdown()
         }
 
-        @Test("it ends when it is told to, and leaves no descriptor behind", arguments: ["stop", "cancel", "shutdown"])
+        @Test("it ends on request, and leaves no descriptor behind", arguments: ["stop", "cancel", "shutdown"])
         func ends(_ how: String) async throws {
             let server = Self.server()
             defer { server.close() }
-            // What is loaded and opened once is there.
+            // Descriptors that stay open after the first use are open now.
             _ = await run(Self.request(server), ComparingReceiver(Self.content))
             let before = try openDescriptors()
             let transport = CurlTransport()
@@ -242,11 +242,11 @@ extension CurlTransportTests {
             await transport.shutdown()
             server.close()
             for _ in 0..<100 where try openDescriptors() > before { try await Task.sleep(for: .milliseconds(20)) }
-            // The listener is gone with its server.
+            // The listener is closed with its server.
             #expect(try openDescriptors() <= before)
         }
 
-        @Test("what cannot be proven to be all goes on with libcurl: another response came before it on the connection")
+        @Test("libcurl receives a body whose extent is unproven: another response came before it on the connection")
         func notTheFirst() async {
             let server = ScriptedServer { connection, server in
                 while let head = server.head(from: connection) {
@@ -268,7 +268,7 @@ extension CurlTransportTests {
             await transport.shutdown()
         }
 
-        @Test("the server closes after its response, while others have libcurl called")
+        @Test("the server closes after its response while other attempts make libcurl run")
         func closedByTheServer() async {
             let server = Self.server { connection, _ in
                 Self.answer(connection)
@@ -295,7 +295,7 @@ extension CurlTransportTests {
             await transport.shutdown()
         }
 
-        @Test("a segment that is given away meanwhile ends")
+        @Test("a segment that shrinks to nothing meanwhile ends")
         func shrunk() async {
             let server = Self.server()
             defer { server.close() }
@@ -303,7 +303,7 @@ extension CurlTransportTests {
             #expect(record.end?.isStopped == true && record.isRight && !record.isWhole)
         }
 
-        @Test("chunks are libcurl's")
+        @Test("chunked bodies are left to libcurl")
         func chunked() async {
             let server = Self.server { connection, _ in
                 connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -319,7 +319,7 @@ extension CurlTransportTests {
             #expect(record.end?.framing == .delimited && record.isWhole && record.pipeCount == 0)
         }
 
-        @Test("interim heads are of the response")
+        @Test("interim heads count as part of the response")
         func interim() async {
             let server = Self.server { connection, _ in
                 connection.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
@@ -331,9 +331,9 @@ extension CurlTransportTests {
         }
     }
 
-    /// Who reads from the socket of a body that is moved is found out before anything more is believed.
+    /// If another reader takes bytes from the socket of a moved body, this is detected before any byte is believed.
     @Suite struct SplicedBodyTests {
-        /// Two ends of a TCP connection.
+        /// The two ends of a TCP connection.
         private struct Pair {
             let near: Int32
             let far: Int32
@@ -358,7 +358,7 @@ extension CurlTransportTests {
 
             func send(_ text: String) {
                 precondition(write(far, text, text.utf8.count) == text.utf8.count)
-                // What was sent over the loopback is there.
+                // Bytes sent over the loopback interface arrive before this returns.
                 var request = pollfd(fd: near, events: Int16(POLLIN), revents: 0)
                 precondition(poll(&request, 1, 1000) == 1)
             }
@@ -400,7 +400,7 @@ extension CurlTransportTests {
             return body.waiting == 0
         }
 
-        /// The kernel counts the end of the peer's bytes as one more.
+        /// The kernel counts the end of the peer's bytes as one more byte.
         @Test func anEndIsNoByte() throws {
             let pair = Pair()
             defer { pair.end() }
@@ -430,7 +430,7 @@ extension CurlTransportTests {
                 Issue.record("nothing came")
                 return
             }
-            // libcurl was called, and left the socket alone.
+            // libcurl was called, and did not read from the socket.
             guard case .moved = body.receive(upTo: 1, callCount: 2), text(body) == "d" else {
                 Issue.record("nothing came")
                 return

@@ -5,23 +5,24 @@ import TowlineCurl
 import TowlineEngine
 
 extension CurlTransportTests {
-    /// Broken HTTP/2 streams, frame by frame, and TLS that ends in one way or another.
+    /// Tests broken HTTP/2 streams, frame by frame, and TLS connections that end in different ways.
     @Suite struct StreamTests {
-        /// A frame of RFC 9113 §4.1.
+        /// Returns a frame of RFC 9113 §4.1.
         private static func frame(_ type: UInt8, flags: UInt8 = 0, stream: UInt8, _ payload: [UInt8] = []) -> [UInt8] {
             [0, 0, UInt8(payload.count), type, flags, 0, 0, 0, stream] + payload
         }
         private static let settings = frame(4, stream: 0)
         /// HEADERS with END_HEADERS: `:status 200` from the static table (RFC 7541 appendix A), index 8.
         private static let head = frame(1, flags: 4, stream: 1, [0x88])
-        /// The same with `content-length: 8`.
+        /// The same head with `content-length: 8`.
         private static let headWithLength = frame(1, flags: 4, stream: 1, [0x88, 0x0F, 0x0D, 0x01, 0x38])
         private static let data = frame(0, stream: 1, Array("body".utf8))
         private static func reset(_ code: UInt8) -> [UInt8] { frame(3, stream: 1, [0, 0, 0, code]) }
         private static let refusedStream: UInt8 = 7
         private static let internalError: UInt8 = 2
 
-        /// What the server sends, and what it sends once that was received: libcurl lets an error overtake bytes.
+        /// The bytes that the server sends first, and those it sends once the first were received: libcurl lets an
+        /// error overtake bytes.
         private struct Script {
             let name: String
             var first: [UInt8] = []
@@ -35,7 +36,7 @@ extension CurlTransportTests {
         // how the frames fall into its reads.
         private static let cases = [
             Script(name: "whole", last: headWithLength + data + lastData, end: "delimited", body: "bodybody"),
-            // Not to be told from the next but one: its length is vouched for by nobody.
+            // Indistinguishable from "reset without an error" below, because the head states no length.
             Script(name: "whole, of no length", last: head + lastData, end: "stream", body: "body"),
             Script(name: "head alone", last: frame(1, flags: 5, stream: 1, [0x88]), end: "stream"),
             Script(name: "reset without an error", first: head + data, last: reset(0), end: "stream", body: "body"),

@@ -12,7 +12,8 @@ struct WebhookTests {
         event: "finished", id: "d-1", name: "a \"b\".iso", path: "/d/a \"b\".iso", bytes: 12,
         checksum: Checksum(algorithm: .md5, value: [UInt8](repeating: 0xAB, count: 16)), time: 784_111_777)
 
-    /// Reads request after request, body included, and answers each with the next of the heads; then with the last.
+    /// Reads request after request, body included, and answers each with the next head, and at the end with the last
+    /// one.
     private static func server(_ answers: String...) -> ScriptedServer {
         ScriptedServer { connection, server in
             while let head = server.head(from: connection) {
@@ -51,7 +52,7 @@ struct WebhookTests {
         }
     }
 
-    @Test("one POST with JSON and a key, and 2xx is the end")
+    @Test("one POST with JSON and a key; a 2xx ends it")
     func success() async throws {
         let server = Self.server(Self.done)
         defer { server.close() }
@@ -79,7 +80,7 @@ struct WebhookTests {
         #expect(awkward.idempotencyKey == "\"a%0d%0a%22b-finished-784111777\"")
     }
 
-    @Test("what passes is tried again with the same key", arguments: [408, 425, 429, 500, 502, 503, 504, 599])
+    @Test("a transient failure is retried with the same key", arguments: [408, 425, 429, 500, 502, 503, 504, 599])
     func transient(code: Int) async throws {
         let busy = "HTTP/1.1 \(code) No\r\nContent-Length: 2\r\n\r\nno"
         let server = Self.server(busy, busy, Self.done)
@@ -90,7 +91,7 @@ struct WebhookTests {
         #expect(Set(keys).count == 1)
     }
 
-    @Test("what does not is not, redirects included", arguments: [301, 302, 307, 308, 400, 401, 403, 404, 410, 422])
+    @Test("permanent failures and redirects are final", arguments: [301, 302, 307, 308, 400, 401, 403, 404, 410, 422])
     func permanent(code: Int) async throws {
         let server = Self.server("HTTP/1.1 \(code) No\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n")
         defer { server.close() }
@@ -98,7 +99,7 @@ struct WebhookTests {
         #expect(server.requestHeads.count == 1)
     }
 
-    @Test("the tries have an end, and the error has the last status")
+    @Test("the number of tries is limited, and the error has the last status")
     func exhausted() async throws {
         let server = Self.server("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n")
         defer { server.close() }
@@ -115,7 +116,7 @@ struct WebhookTests {
         #expect(ContinuousClock.now - start >= .seconds(1))
     }
 
-    @Test("a connection that breaks before the answer is no answer; one that breaks in its body is")
+    @Test("a connection that breaks before the answer is retried; one that breaks in its body is an answer")
     func broken() async throws {
         let server = ScriptedServer { connection, server in
             _ = server.head(from: connection)
@@ -132,7 +133,7 @@ struct WebhookTests {
         #expect(server.requestHeads.count == 4)
     }
 
-    @Test("an answer without end is not read to it")
+    @Test("an endless answer is not read completely")
     func endlessBody() async throws {
         let server = ScriptedServer { connection, server in
             _ = server.head(from: connection)
@@ -146,7 +147,7 @@ struct WebhookTests {
         #expect(server.requestHeads.count == 1)
     }
 
-    @Test("a server that is silent costs the timeout, and one that is not there a try")
+    @Test("a silent server costs the timeout, and an unreachable one a try")
     func silent() async throws {
         let server = ScriptedServer { connection, server in
             _ = server.head(from: connection)
@@ -173,7 +174,7 @@ struct WebhookTests {
         #expect(server.connectionCount == 1)
     }
 
-    @Test("a server that nobody vouches for hears nothing; one that the options trust does")
+    @Test("a server with an untrusted certificate gets no request; one that the options trust does")
     func untrusted() async throws {
         let folder = try TemporaryFolder()
         let certificates = try Certificates(in: folder)

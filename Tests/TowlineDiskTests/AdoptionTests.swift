@@ -5,7 +5,7 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// A file that somebody else brought and a checksum proves.
+/// Tests files that the user supplied and a checksum proves.
 @Suite struct AdoptionTests {
     let directory = ScratchDirectory()
     let faulty = FaultySyscall()
@@ -26,7 +26,7 @@ import TowlineEngine
         return file
     }
 
-    /// Its bytes are durable before the mark, and the mark before anybody is told.
+    /// The bytes are durable before the mark, and the mark before the call returns.
     @Test func whatIsProvenIsAFinishedDownload() async throws {
         directory["file"] = Self.bytes
         var before = stat()
@@ -45,7 +45,7 @@ import TowlineEngine
         }
         #expect(found == file && source == Self.source)
         #expect(!(source == "http://example.test/other"))
-        // What a user brought is not removed as if it had been published here.
+        // A file that the user supplied is not removed as if it had been published here.
         #expect(!storage.isPublished(directory.place(), from: [Self.source], length: 3_000_000))
         var after = stat()
         stat(directory.path + "/file", &after)
@@ -67,7 +67,7 @@ import TowlineEngine
         case .writtenMeanwhile, .replacedMeanwhile:
             let (directory, isReplaced) = (directory.path, another == .replacedMeanwhile)
             faulty.setPlan { call, _ in
-                // Its bytes have been read.
+                // The file's bytes have been read.
                 guard call == .fsync else { return nil }
                 if isReplaced {
                     rename(directory + "/other", path)
@@ -94,7 +94,7 @@ import TowlineEngine
         if another == .nothing { #expect(directory.names.isEmpty) }
     }
 
-    /// Whose download it was is known: it stays that one's.
+    /// The mark names the URL of a finished download, and adoption for another URL keeps it.
     @Test func aFinishedDownloadOfAnotherURLKeepsItsMark() async throws {
         directory["file"] = Self.bytes
         _ = try await adopt(source: "http://example.test/other")
@@ -106,7 +106,7 @@ import TowlineEngine
         #expect(source == "http://example.test/other" && !(source == Self.source))
     }
 
-    /// No link is followed, and why a file cannot be had is said.
+    /// Links are not followed, and the error states why a file cannot be used.
     @Test(arguments: ["link", "folder"]) func whatIsNoFileIsNotRead(_ kind: String) async throws {
         let path = directory.path + "/file"
         if kind == "link" {
@@ -142,7 +142,7 @@ import TowlineEngine
         }
     }
 
-    /// Reading ends with the task.
+    /// Reading ends when the task is cancelled.
     @Test func nobodyReadsOnForATaskThatWasCancelled() async throws {
         directory["file"] = [0]
         #expect(truncate(directory.path + "/file", 1 << 40) == 0)

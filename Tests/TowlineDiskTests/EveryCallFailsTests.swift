@@ -5,7 +5,7 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// A whole run, again and again, in which another call fails each time.
+/// Repeats a complete run with a different failing system call each time.
 @Suite struct EveryCallFailsTests {
     private static let length = 60_000
 
@@ -14,7 +14,7 @@ import TowlineEngine
     enum Fault: CaseIterable, Sendable {
         case full, failure, interrupted, short, failsFromThenOn
 
-        /// It happens to the call with that index.
+        /// Returns a plan in which the call with that index fails.
         func plan(at index: Int) -> @Sendable (FaultySyscall.Call, Int) -> FaultySyscall.Fault? {
             { _, number in
                 switch self {
@@ -28,7 +28,7 @@ import TowlineEngine
         }
     }
 
-    /// Either it works, or the error says what; afterwards nothing is claimed that is not there.
+    /// The run succeeds, or its error states the cause. Afterwards the journal claims no bytes that are missing.
     @Test(arguments: Fault.allCases)
     func noCallThatFailsMakesAFalseClaim(_ fault: Fault) async throws {
         let image = try await plainRun()
@@ -49,7 +49,7 @@ import TowlineEngine
         #expect(fault == .short || failures > 20 || fault == .interrupted)
     }
 
-    /// The same of a small file that has no name before it is published: it is there whole, or not at all.
+    /// The same for a small file without a name before it is published: the file is complete, or it does not exist.
     @Test(arguments: Fault.allCases) func aSmallFileIsWholeOrNotThere(_ fault: Fault) async throws {
         let plain = FaultySyscall(SimulatedDisk(type: 0xEF53))
         try await runSmall(FileStorage(syscall: plain, boot: Script.boot))
@@ -72,8 +72,8 @@ import TowlineEngine
         #expect(fault == .short || fault == .interrupted || failures > 3)
     }
 
-    /// The same of one that is made at once. Where that is not possible nothing is there, and nobody is told of an error: the
-    /// usual way finds out. Only of a name that may not outlive a power loss it is told.
+    /// The same for a file that is published at once. If that is not possible, no file exists and no error is thrown:
+    /// the usual procedure finds the cause. Only a name that may not survive a power loss causes an error.
     @Test(arguments: Fault.allCases) func aFileMadeAtOnceIsWholeOrNotThere(_ fault: Fault) async throws {
         let plain = FaultySyscall(SimulatedDisk(type: 0xEF53))
         #expect(try await makeAtOnce(FileStorage(syscall: plain, boot: Script.boot)))
@@ -124,7 +124,7 @@ import TowlineEngine
         return faulty.calls
     }
 
-    /// Creates, writes, checkpoints, withdraws, stops, goes on, publishes.
+    /// Creates a part file, writes, makes a checkpoint, withdraws, stops, resumes and publishes.
     private func run(_ storage: FileStorage) async throws {
         let record = DownloadRecord.sample(length: Int64(EveryCallFailsTests.length))
         let first = try storage.create(Script.place, record: record, terms: CreateTerms(journaled: true))
@@ -148,7 +148,7 @@ import TowlineEngine
         _ = try await second.sink.publish(.plain(Int64(EveryCallFailsTests.length)))
     }
 
-    /// What the same boot and the next one find.
+    /// Compares the file and the claimed bytes that this boot and the next one find.
     private func check(_ disk: SimulatedDisk, _ what: String) throws {
         let content = EveryCallFailsTests.content
         if let bytes = disk.image[Script.name] { #expect(bytes == content, "\(what)") }

@@ -5,7 +5,7 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// Finished files and files of other programs under the names that a download needs: none loses a byte.
+/// Tests finished files and files of other programs under the names that a download needs: none loses a byte.
 @Suite struct ForeignFileTests {
     private let directory = ScratchDirectory()
     private let storage = FileStorage(boot: BootIdentity(high: 1, low: 1))
@@ -42,7 +42,7 @@ import TowlineEngine
         #expect(directory.names == ["file", "file" + suffix])
     }
 
-    /// Of another program's file at least the bytes stay, whatever they are.
+    /// The file of another program keeps at least its bytes, whatever they are.
     @Test(arguments: suffixes, [[7], pattern(0..<3000), [UInt8](repeating: 0, count: 600)])
     func anotherProgramsFileKeepsItsBytes(_ suffix: String, _ bytes: [UInt8]) async throws {
         for journaled in [false, true] {
@@ -62,8 +62,8 @@ import TowlineEngine
         #expect(directory.names == ["file", "file.tow"])
     }
 
-    /// A crash between mark and rename leaves a part file that is known as such; between the rename and its last mark,
-    /// a finished file, which gets that mark.
+    /// A crash between mark and rename leaves a part file that is identified as one; a crash between the rename and the
+    /// last mark leaves a finished file, which gets that mark.
     @Test func theMarkTellsAPartFileUntilItHasItsName() async throws {
         let part = try storage.make(directory.place(), length: 5000, journaled: false)
         try part.fill(0..<5000)

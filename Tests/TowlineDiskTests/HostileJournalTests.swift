@@ -5,8 +5,8 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// Journals that this program did not write: correct checksums, impossible or extreme numbers. Each is damage or is used,
-/// and never ends the process.
+/// Tests journals that this program did not write: correct checksums, impossible or extreme numbers. Each counts as
+/// damaged or is used, and never ends the process.
 @Suite struct HostileJournalTests {
     private let directory = ScratchDirectory()
     private let storage = FileStorage(boot: BootIdentity(high: 1, low: 1))
@@ -18,7 +18,7 @@ import TowlineEngine
         (1 << 62) - 1, 1 << 62, .max - 1, .max,
     ]
 
-    /// Makes a download of 4 MiB, changes its journal, and does with it what a run does.
+    /// Creates a download of 4 MiB, changes its journal, and uses the journal as a run does.
     private func run(_ change: (inout [UInt8]) -> Void) async throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
         try part.fill(0..<1000)
@@ -44,7 +44,7 @@ import TowlineEngine
         }
     }
 
-    /// Writes the CRC-32C of a metadata block again.
+    /// Recomputes the CRC-32C of a metadata block.
     private func seal(_ bytes: inout [UInt8]) {
         let length = Int(bytes.load(UInt32.self, at: Self.metadata))
         bytes.store(UInt32(0), at: Self.metadata + 4)
@@ -53,7 +53,7 @@ import TowlineEngine
         )
     }
 
-    /// The position of the value of a field.
+    /// Returns the position of the value of a field; `nil` if the field is missing.
     private func position(of tag: UInt16, in bytes: [UInt8]) -> Int? {
         var at = Self.metadata + 24
         let end = at + Int(bytes.load(UInt32.self, at: Self.metadata))

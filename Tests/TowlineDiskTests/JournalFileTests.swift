@@ -6,7 +6,7 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// Slots, checkpoints and withdrawals, on the simulated disk.
+/// Tests slots, checkpoints and withdrawals, on the simulated disk.
 @Suite struct JournalFileTests {
     private let disk = SimulatedDisk()
 
@@ -76,7 +76,7 @@ import TowlineEngine
         #expect(!journal.durable.contains(ByteRange(500, 600)))
     }
 
-    /// The kernel tells of a write-back error once; the bytes are gone all the same.
+    /// The kernel reports a write-back error once, and the bytes are lost.
     @Test func afterAFailedSyncOnlyDurableMarksAreLeft() async throws {
         let faulty = FaultySyscall(disk)
         let part = try storage(1, faulty).make(Script.place, length: 1 << 19)
@@ -93,14 +93,15 @@ import TowlineEngine
         #expect(journal.written == ranges((0, 1000)) && journal.durable == ranges((0, 1000)))
         try slot.mark(upTo: 3000)
         #expect(journal.written == ranges((0, 1000)), "the lease is gone with the bytes")
-        // The next sync succeeds, and must not make up for the one that failed.
+        // The next sync succeeds, and must not hide the one that failed.
         try await journal.checkpoint(part.sink)
         #expect(journal.durable == ranges((0, 1000)))
         disk.killProcess()
         #expect(try storage(1).unfinished(Script.place)?.claims == ranges((0, 1000)))
     }
 
-    /// Two syncs overlap, the first fails: the error was told to that one alone, and the second's success is worthless.
+    /// Two syncs overlap and the first fails. The kernel reported the error to the first alone, so the second's success
+    /// proves nothing.
     @Test func aSyncThatBeganBeforeAnotherFailedIsNoSuccess() async throws {
         let isSecondWaiting = Atomic<Bool>(false)
         let faulty = FaultySyscall(disk)
@@ -126,7 +127,7 @@ import TowlineEngine
         }
     }
 
-    /// A write-back error that the process before did not live to hear of.
+    /// A write-back error that the previous process ended too early to receive.
     @Test func anErrorNobodyWasToldOfIsToldAtTheNextSurvey() async throws {
         let part = try storage().make(Script.place, length: 1 << 19)
         try part.fill(0..<1000)
@@ -138,7 +139,7 @@ import TowlineEngine
         #expect(again.claims == ranges((0, 1000)) && again.notices.count == 1)
     }
 
-    /// An inode's number alone may be another file's by now.
+    /// An inode's number alone does not identify a file: the number may have been reused.
     @Test func withoutBirthTimesAFinishedFileNeedsItsMark() async throws {
         for isMarked in [true, false] {
             var image = DiskImage()
@@ -147,7 +148,7 @@ import TowlineEngine
             let part = try storage(1, disk).make(Script.place, length: 1 << 10)
             try part.fill(0..<1024)
             _ = try await part.sink.publish(.plain(1 << 10))
-            // As if the crash had come before the journal was retired.
+            // As if the crash had happened before the journal was retired.
             let log = disk.log
             let rename = try #require(
                 log.firstIndex { if case .rename(_, "file", _) = $0 { true } else { false } })
@@ -210,7 +211,7 @@ import TowlineEngine
     @Test func slotsThatRunOutAreMerged() async throws {
         let part = try storage().make(Script.place, length: 1 << 19)
         let journal = try #require(part.journal)
-        // 1024 runs that touch, written from the back so that none continues another.
+        // The 1024 runs touch each other, and are written from the back so that none continues another.
         for index in (0..<1024).reversed() { try part.fill(index * 8..<(index * 8 + 8)) }
         try await journal.checkpoint(part.sink)
         #expect(try journal.claimSlot(at: 100_000) != nil)
@@ -219,7 +220,7 @@ import TowlineEngine
         #expect(try storage(2).unfinished(Script.place)?.claims == ranges((0, 8192)))
     }
 
-    /// A union may not make durable what lies between two durable beginnings.
+    /// A union of ranges must not make the bytes between two durable beginnings durable.
     @Test func mergingMakesNothingDurable() async throws {
         let part = try storage().make(Script.place, length: 1 << 19)
         let journal = try #require(part.journal)
@@ -259,7 +260,7 @@ import TowlineEngine
         }
     }
 
-    /// At no time are both blocks at the mercy of a power loss.
+    /// A power loss can never destroy both blocks.
     @Test func aBlockIsSyncedBeforeTheOtherIsWritten() async throws {
         let part = try storage().make(Script.place, length: 1 << 19)
         let journal = try #require(part.journal)
@@ -317,7 +318,7 @@ import TowlineEngine
     }
 }
 
-/// Does something between the snapshot of a checkpoint and the end of its sync.
+/// Runs a closure between the snapshot of a checkpoint and the end of its sync.
 private final class InterferingSink: Sink {
     private let base: any Sink
     private let interfere: @Sendable () throws -> Void

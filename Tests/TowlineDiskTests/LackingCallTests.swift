@@ -5,12 +5,12 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// File systems that lack a call (`docs/crash-safety.md`): the file is published, with one notice where it matters.
+/// Tests file systems that lack a call (`docs/crash-safety.md`): the file is published, with one notice if it matters.
 @Suite struct LackingCallTests {
     struct Lack: Sendable, CustomTestStringConvertible {
         let call: FaultySyscall.Call
         let number: Int32
-        /// A part of the notice; `nil` if the user need not know.
+        /// A part of the notice; `nil` if the user gets no notice.
         var notice: String?
         var testDescription: String { "\(call) \(number)" }
     }
@@ -54,13 +54,13 @@ import TowlineEngine
         let notices = storage.takeNotices(inDirectory: directory.path)
         #expect(notices.count == (lack.notice == nil ? 0 : 1), "\(notices)")
         if let word = lack.notice { #expect(notices.first?.contains(word) == true, "\(notices)") }
-        // The next download in the same directory says nothing.
+        // The next download in the same directory reports no notice.
         directory["file"] = nil
         try await publish(storage, journaled: journaled)
         #expect(storage.takeNotices(inDirectory: directory.path).isEmpty)
     }
 
-    /// A failure that is no lack stays a failure.
+    /// An error that does not mean a missing call remains a failure.
     @Test(arguments: [
         (FaultySyscall.Call.fsync, EIO), (.fdatasync, EIO), (.setModified, EIO), (.lock, EIO), (.fallocate, ENOSPC),
     ])
@@ -72,7 +72,7 @@ import TowlineEngine
         #expect(directory["file"] == nil)
     }
 
-    /// A drop box: the directory is opened for its names alone. The calls are refused here, because root may read any
+    /// A drop box: the directory is opened only for its names. The calls are refused here, because root may read any
     /// directory.
     @Test func aDirectoryThatCannotBeRead() throws {
         let faulty = FaultySyscall { call, index in
@@ -98,7 +98,7 @@ import TowlineEngine
         #expect(notices.count == 1 && notices.first?.contains("cannot be read") == true, "\(notices)")
     }
 
-    /// The journal of a finished download claims nothing: that it stays is no failure.
+    /// The journal of a finished download claims no bytes, so a journal that remains is not a failure.
     @Test func aJournalThatCannotBeRemoved() async throws {
         let storage = FileStorage(
             syscall: FaultySyscall { call, _ in call == .unlink ? .error(EPERM) : nil },
@@ -114,7 +114,7 @@ import TowlineEngine
 
     // MARK: Long names
 
-    /// The names of an unfinished download are abbreviated, and found again.
+    /// The names of an unfinished download are shortened, and found again.
     @Test(arguments: [240, 251, 255]) func aLongNameIsResumed(_ count: Int) async throws {
         let place = directory.place(String(repeating: "n", count: count - 4) + ".iso")
         let storage = FileStorage(boot: BootIdentity(high: 1, low: 1))
@@ -137,7 +137,7 @@ import TowlineEngine
         #expect(PlaceNames(final: String(repeating: "n", count: 239)).part.utf8.count == 243)
     }
 
-    /// Said before the first byte.
+    /// The error comes before the first byte.
     @Test(arguments: [256, 1000]) func aNameThatNoFileSystemTakes(_ count: Int) {
         let storage = FileStorage(boot: BootIdentity(high: 1, low: 1))
         let place = directory.place(String(repeating: "n", count: count))

@@ -5,7 +5,7 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// Bytes that go from a pipe to a file within the kernel.
+/// Tests bytes that move from a pipe to a file within the kernel.
 @Suite struct PipeWriteTests {
     private let scratch = ScratchDirectory()
     private static let bytes = (0..<50_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
@@ -32,7 +32,7 @@ import TowlineEngine
             try file.write(from: pipe, count: Self.bytes.count, at: 10)
             #expect(scratch["file"] == expected)
             var rest = [UInt8](repeating: 0, count: 100)
-            #expect(read(pipe, &rest, 100) == 10, "no more is taken than was asked for")
+            #expect(read(pipe, &rest, 100) == 10, "no more bytes are taken than requested")
         }
     }
 
@@ -58,7 +58,7 @@ import TowlineEngine
                 #expect(syscall.calls.contains(.pwrite))
                 let refused = syscall.calls.count { $0 == .splice }
                 try file.write(from: pipe, count: 10, at: 0)
-                #expect(syscall.calls.count { $0 == .splice } == refused, "it is not asked again")
+                #expect(syscall.calls.count { $0 == .splice } == refused, "the call is not tried again")
                 #expect(scratch["file"] == [UInt8](repeating: 0xFF, count: 10) + Self.bytes)
             }
         }

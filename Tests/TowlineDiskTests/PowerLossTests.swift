@@ -5,10 +5,10 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// Replays logs of whole downloads up to any point, drops, keeps and tears what no sync covered, and looks at what
-/// is left with the eyes of the next run.
+/// Replays logs of complete downloads up to any point, drops, keeps and tears the writes that no sync covered, and
+/// inspects the result as the next run would.
 @Suite struct PowerLossTests {
-    /// More states when asked to.
+    /// The number of states; larger if `TOWLINE_TORTURE` is set.
     private static let states = getenv("TOWLINE_TORTURE") == nil ? 2_000 : 12_000
 
     @Test func noStateHoldsAFalseClaim() async throws {
@@ -25,7 +25,7 @@ import TowlineEngine
         #expect(tally.outcomes["finished", default: 0] > 0)
     }
 
-    /// The checker is worth something: without any one of the syncs it finds a state that breaks a promise.
+    /// Proves that the checker works: without any one of the syncs it finds a state that breaks a promise.
     @Test(arguments: SimulatedDisk.SyncKind.journaled)
     func eachSyncIsNeeded(_ kind: SimulatedDisk.SyncKind) async throws {
         var tally = Tally()
@@ -38,7 +38,7 @@ import TowlineEngine
         #expect(!tally.violations.isEmpty)
     }
 
-    /// A small file is under its name whole, or not at all; once it was said to be there it is.
+    /// A small file is complete under its name, or does not exist; once it was reported as published, it exists.
     @Test func smallFilesAreWholeOrNotThere() async throws {
         var tally = Tally()
         var seed: UInt64 = 1
@@ -62,14 +62,14 @@ import TowlineEngine
         #expect(!tally.violations.isEmpty)
     }
 
-    /// One or two small files, the second in the first one's place.
+    /// Explores one or two small files; the second replaces the first.
     private func exploreSmall(
         seed: UInt64, ignored: SimulatedDisk.SyncKind?, statesPerLog: Int, _ tally: inout Tally
     ) async throws {
         var generator = SeededGenerator(seed: seed &* 1_000_003)
         let disk = SimulatedDisk(ignored: ignored, type: 0xEF53)
         let storage = FileStorage(syscall: disk, boot: Script.boot)
-        // Both begin before there is a name to be found; the second may have one of its own from the beginning.
+        // Both begin before the name exists; the second may have a name of its own from the beginning.
         let hasName = generator.chance(50)
         var parts: [OpenPart] = []
         let atOnce = generator.chance(30)
@@ -104,7 +104,7 @@ import TowlineEngine
         for _ in 0..<statesPerLog {
             let state = await strike(disk, boot: Script.boot, seed: seed, &generator, &tally)
             guard state.isKill, state.found == "finished" else { continue }
-            // Somebody was told that it is there, after a kill that nothing was said before: then the power goes.
+            // After the kill, a survey reports the file as finished, although no run did. Now the power fails.
             let second = SimulatedDisk(
                 state.image, type: 0xEF53, log: Array(disk.log.prefix(state.count)), base: disk.base)
             guard case .finished = try FileStorage(syscall: second, boot: Script.boot).survey(Script.place) else {
@@ -118,7 +118,7 @@ import TowlineEngine
         }
     }
 
-    /// One state after a kill or a power loss, looked at with the eyes of the next run.
+    /// Checks one state after a kill or a power loss, as the next run would see it.
     private func strike(
         _ disk: SimulatedDisk, boot: BootIdentity, seed: UInt64, _ generator: inout SeededGenerator,
         _ tally: inout Tally
@@ -156,7 +156,7 @@ import TowlineEngine
         try await script.run(steps: Int.random(in: 5...60, using: &generator))
         let first = Int.random(in: 0...disk.log.count, using: &generator)
         if generator.chance(25), !Checker(image: base, events: disk.log.prefix(first), base: base).isSpoiled {
-            // What a first power loss left is gone on with, until the second.
+            // The second run resumes from the disk that the first power loss left.
             base = PowerLoss.strike(disk, after: first, log: disk.log, &generator)
             disk = SimulatedDisk(base, ignored: ignored)
             boot = BootIdentity(high: 3, low: 3)
@@ -167,13 +167,13 @@ import TowlineEngine
     }
 }
 
-/// Looks at one disk after a crash.
+/// Checks one disk after a crash.
 private struct Checker {
     let image: DiskImage
     private(set) var violations: [String] = []
     private var promised = ByteRangeSet()
     private var spoiled = ByteRangeSet()
-    /// Contents that may be under the final name; generation 0 is the file that was there before.
+    /// Generations whose contents may be under the final name, the file that existed before included.
     private var allowed: Set<UInt32> = []
     private var publishedLast: UInt32?
 
@@ -204,10 +204,10 @@ private struct Checker {
         }
     }
 
-    /// Whether bytes are claimed that the script knows to be wrong, and has not withdrawn yet.
+    /// Returns whether the journal claims bytes that the script made wrong and has not withdrawn yet.
     var isSpoiled: Bool { !spoiled.isEmpty }
 
-    /// - Returns: what the survey said.
+    /// - Returns: The result of the survey, as a word.
     mutating func check(boot: BootIdentity) async -> String {
         checkFinalName(image[Script.name], "under the final name")
         let disk = SimulatedDisk(image)
@@ -266,7 +266,7 @@ private struct Checker {
         if journal.written != part.claims { violations.append("journal and claims differ") }
     }
 
-    /// Goes on to the end; what comes out is the file.
+    /// Completes the download and checks that the published bytes are those of the file.
     private mutating func finish(_ part: OpenPart, _ disk: SimulatedDisk) async throws {
         guard let journal = part.journal, spoiled.isEmpty else { return }
         let generation = journal.record.generation

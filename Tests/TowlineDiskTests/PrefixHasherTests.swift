@@ -20,26 +20,26 @@ struct PrefixHasherTests {
         try #require(Checksum(algorithm: algorithm, value: MessageDigest.value(of: bytes, algorithm)))
     }
 
-    /// Waits for the thread, which says nothing by itself.
+    /// Waits until the hasher's thread has hashed `count` bytes. The thread sends no notification.
     private func wait(_ hasher: PrefixHasher, for count: Int64) async throws {
         for _ in 0..<2000 where hasher.hashed != count { try await Task.sleep(for: .milliseconds(5)) }
         #expect(hasher.hashed == count)
     }
 
-    @Test("what was hashed ahead is not read again, and the value is right")
+    @Test("bytes hashed ahead are not read again, and the value is right")
     func ahead() async throws {
         let hasher = PrefixHasher(file: try makeFile(bytes))
         let wanted = [try checksum(.sha256), try checksum(.crc32c)]
         hasher.advance([.sha256, .crc32c], to: 3 << 20)
         try await wait(hasher, for: 3 << 20)
-        // Were it read again, these would show.
+        // If the hasher read the file again, these bytes would change the value.
         scratch.poke("file", at: 100, [0, 0, 0])
         #expect(try await hasher.mismatches(wanted, length: Int64(length)).get() == [])
-        // Asked once more, all of it is read.
+        // A second request reads the complete file.
         #expect(try await hasher.mismatches(wanted, length: Int64(length)).get().count == 2)
     }
 
-    @Test("what comes in pieces is hashed, soon after one another or not")
+    @Test("pieces are hashed whether they arrive in quick succession or not")
     func pieces() async throws {
         let hasher = PrefixHasher(file: try makeFile(bytes))
         for (piece, pause) in [(1, 5), (2, 120), (3, 5), (4, 60)] as [(Int64, Int)] {
@@ -50,7 +50,7 @@ struct PrefixHasherTests {
         #expect(try await hasher.mismatches([try checksum(.sha256)], length: Int64(length)).get() == [])
     }
 
-    @Test("bytes that were given up are read again")
+    @Test("discarded bytes are read again")
     func forgets() async throws {
         let hasher = PrefixHasher(file: try makeFile([0, 0, 0] + bytes[3...]))
         hasher.advance([.sha256], to: 3 << 20)
@@ -60,7 +60,7 @@ struct PrefixHasherTests {
         #expect(try await hasher.mismatches([try checksum(.sha256)], length: Int64(length)).get() == [])
     }
 
-    @Test("who waits for what is given up is told so, and asks again when it is there", .timeLimit(.minutes(1)))
+    @Test("a wait for discarded bytes ends with an answer, and a later one succeeds", .timeLimit(.minutes(1)))
     func forgetsWhileSomebodyWaits() async throws {
         let hasher = PrefixHasher(file: try makeFile([0, 0, 0] + bytes[3...]))
         let wanted = [try checksum(.sha256)]
@@ -70,11 +70,11 @@ struct PrefixHasherTests {
         hasher.forget()
         scratch.poke("file", at: 0, Array(bytes[..<3]))
         #expect(try await hasher.mismatches(wanted, length: Int64(length)).get() == [])
-        // It was told, whether it had its answer before or not.
+        // The first caller gets an answer, whether its value was ready before or not.
         _ = await isGivenUp.value
     }
 
-    @Test("of two that ask at once each gets an answer", .timeLimit(.minutes(1)))
+    @Test("each of two concurrent callers gets an answer", .timeLimit(.minutes(1)))
     func asksTwice() async throws {
         let hasher = PrefixHasher(file: try makeFile(bytes))
         let wanted = [try checksum(.sha256)]
@@ -85,7 +85,7 @@ struct PrefixHasherTests {
         #expect(answers.contains { (try? $0.get()) == [] })
     }
 
-    @Test("a beginning that got shorter was given up")
+    @Test("a prefix that got shorter was discarded")
     func shrinks() async throws {
         let hasher = PrefixHasher(file: try makeFile([0, 0, 0] + bytes[3...]))
         hasher.advance([.sha256], to: 3 << 20)

@@ -6,7 +6,7 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// The end of a download, on the real file system.
+/// Tests the end of a download, on the real file system.
 @Suite struct PublishTests {
     let directory = ScratchDirectory()
     let storage = FileStorage(boot: BootIdentity(high: 1, low: 1))
@@ -48,7 +48,7 @@ import TowlineEngine
         }
     }
 
-    /// The mark contains the validators as long as nobody changes the file.
+    /// The mark contains the validators until the file changes.
     @Test(arguments: [true, false], ["\"a\"", nil])
     func theVersionIsKept(_ durable: Bool, _ tag: String?) async throws {
         let tag = tag.flatMap { EntityTag(fieldValue: $0) }
@@ -57,7 +57,7 @@ import TowlineEngine
             _ = try await whole().sink.publish(
                 PublishTerms(existing: .overwrite, durable: durable, length: 5000, modified: date, version: version))
             let kept = PublishedVersion(entityTag: tag, location: 0x1234_5678, isDated: date != nil)
-            // The first survey makes a file durable that was not.
+            // The first survey makes a file durable that was not durable before.
             for _ in 0..<2 {
                 guard case .finished(let found, _) = try storage.survey(directory.place()) else {
                     Issue.record("not known as finished")
@@ -74,8 +74,8 @@ import TowlineEngine
         #expect(found.length == 5000 && found.version == nil)
     }
 
-    /// A long entity tag takes a block of its own on ext4: small files with a date do without it, and so does any file
-    /// if the tag is absurd.
+    /// A long entity tag takes a block of its own on ext4: small files with a date do without the tag, and so does any
+    /// file if the tag is absurdly long.
     @Test(arguments: [
         (5000, 19, true, true), (5000, 20, true, false), (5000, 20, false, true), (2 << 20, 256, true, true),
         (2 << 20, 257, false, false),
@@ -95,7 +95,7 @@ import TowlineEngine
         #expect(found.version == PublishedVersion(entityTag: isKept ? tag : nil, location: 1, isDated: isDated))
     }
 
-    /// Who looks for its own is given no promise of another's, and waits for no disk because of it.
+    /// A survey for another source promises nothing about the file, and does not wait for the disk.
     @Test func anothersIsNotSynced() async throws {
         _ = try await whole(journaled: false).sink.publish(
             PublishTerms(existing: .fail, durable: true, length: 5000, modified: nil))
@@ -110,7 +110,7 @@ import TowlineEngine
         }
     }
 
-    /// Without a sync it is finished for as long as the machine runs, and for good once somebody was told so.
+    /// An unsynced file counts as finished until the machine restarts, and for good once a survey has reported it.
     @Test(arguments: [false, true]) func whatIsNotSyncedIsFinishedForThisRunAlone(_ isAskedBefore: Bool) async throws {
         _ = try await whole().sink.publish(
             PublishTerms(existing: .fail, durable: false, length: 5000, modified: 1_234_567_890))
@@ -165,7 +165,7 @@ import TowlineEngine
         #expect(directory.mode("file") == 0o666 & ~mask)
     }
 
-    /// acl(5): user::rw-, group::r--, mask::r--, other::---, which the umask does not count for.
+    /// acl(5): user::rw-, group::r--, mask::r--, other::---. The umask does not apply to them.
     @Test func theDefaultACLOfTheDirectoryDecides() async throws {
         var acl: [UInt8] = [2, 0, 0, 0]
         for (tag, rights) in [(0x01, 6), (0x04, 4), (0x10, 4), (0x20, 0)] as [(UInt8, UInt8)] {
@@ -178,7 +178,7 @@ import TowlineEngine
         #expect(directory.mode("file") == 0o640)
     }
 
-    /// It comes between the look at the name and the rename.
+    /// The file appears between the check of the name and the rename.
     @Test func aFileThatCameAtTheLastMomentIsSkipped() async throws {
         let faulty = FaultySyscall()
         let part = try whole(FileStorage(syscall: faulty, boot: BootIdentity(high: 1, low: 1)))
@@ -227,7 +227,7 @@ import TowlineEngine
         #expect(directory["file"] == pattern(0..<5000) && directory.names == ["file"])
     }
 
-    /// Shared folders of some virtual machines sync no directory alone.
+    /// Shared folders of some virtual machines cannot sync a single directory.
     @Test func whereDirectoriesAreNotSyncedAloneEverythingIs() async throws {
         let faulty = FaultySyscall { call, _ in call == .fsync ? .error(EINVAL) : nil }
         let storage = FileStorage(syscall: faulty, boot: BootIdentity(high: 1, low: 1))
@@ -242,14 +242,14 @@ import TowlineEngine
         }
     }
 
-    /// Row 89: the sync of the directory fails after the rename. The file keeps its name, an error says what is the matter,
-    /// and no later run calls it done before the directory is synced.
+    /// Row 89: the sync of the directory fails after the rename. The file keeps its name, the error states the cause,
+    /// and no later run reports the file as finished before the directory is synced.
     @Test(arguments: [false, true])
     func aNameThatIsNotDurableIsNoSuccess(_ journaled: Bool) async throws {
         let faulty = FaultySyscall()
         let storage = FileStorage(syscall: faulty, boot: BootIdentity(high: 1, low: 1))
         let part = try whole(storage, journaled: journaled)
-        // The part file is synced first, the directory after it.
+        // The part file is synced first, then the directory.
         let syncs = faulty.calls.count { $0 == .fsync }
         faulty.setPlan { call, _ in
             call == .fsync && faulty.calls.count { $0 == .fsync } > syncs + 1 ? .error(EIO) : nil
@@ -322,7 +322,7 @@ import TowlineEngine
     @Test func wrongBytesAreSetAside() throws {
         #expect(try whole().sink.setAside() == directory.path + "/file.tow-bad")
         #expect(directory.names == ["file.tow-bad"] && directory["file.tow-bad"] == pattern(0..<5000))
-        // Somebody else's, or those that somebody has changed, stay; a name is found beside them.
+        // Files of other owners, or that were changed, are kept; the wrong bytes get another name beside them.
         directory["file.tow-bad"] = [1, 2, 3]
         for number in 1...2 {
             #expect(try whole().sink.setAside() == directory.path + "/file.tow-bad (\(number))")
@@ -330,13 +330,14 @@ import TowlineEngine
         #expect(directory["file.tow-bad"] == [1, 2, 3] && directory["file.tow-bad (1)"] == pattern(0..<5000))
     }
 
-    /// What each run of a script with a wrong checksum leaves takes one place; that of another URL has its own.
+    /// The wrong bytes of each run of the same download replace those of the run before; those of another URL have
+    /// their own file.
     @Test func wrongBytesOfTheSameDownloadTakeTheirPlace() throws {
         for _ in 0..<3 {
             #expect(try whole().sink.setAside() == directory.path + "/file.tow-bad")
             #expect(directory.names == ["file.tow-bad"] && directory["file.tow-bad"] == pattern(0..<5000))
         }
-        // They are no finished file, whatever they are called.
+        // The bytes do not count as a finished file under any name.
         rename(directory.path + "/file.tow-bad", directory.path + "/file")
         #expect(!storage.isPublished(directory.place(), from: ["http://example.test/file?a=1"], length: 5000))
         rename(directory.path + "/file", directory.path + "/file.tow-bad")

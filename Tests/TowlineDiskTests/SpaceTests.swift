@@ -5,7 +5,7 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// Disk space of downloads.
+/// Tests the disk space of downloads.
 @Suite struct SpaceTests {
     private let directory = ScratchDirectory()
     private let storage = FileStorage(boot: BootIdentity(high: 1, low: 1))
@@ -25,7 +25,7 @@ import TowlineEngine
         #expect(directory.names.isEmpty)
     }
 
-    /// A response head may claim any length.
+    /// A response head may claim any length, so a long file reserves space as its bytes arrive.
     @Test func aLongFileTakesItsSpaceAsItComes() throws {
         let step = Int(SpaceReservation.step)
         let calls = FaultySyscall()
@@ -72,7 +72,7 @@ import TowlineEngine
         let other = directory.place("other")
         let error = #expect(throws: TowlineError.self) { try storage.make(other, length: 3 << 20) }
         #expect(error?.code == .diskFull && directory.names == ["file.tow", "file.tow-journal"])
-        // A small file does not take it either.
+        // A small file cannot use the promised space either.
         #expect(throws: TowlineError.self) { try storage.make(other, length: 2_200_000, journaled: false) }
         try part.fill(1000..<3 << 20)
         calls.setAvailable(2 << 20)
@@ -116,7 +116,7 @@ import TowlineEngine
         second.sink.close()
     }
 
-    /// Reserved space is not needed twice.
+    /// A resumed download does not need reserved space again.
     @Test func reservedSpaceIsThereAfterARestart() throws {
         try storage.make(directory.place(), length: 4 << 20).sink.close()
         var status = stat()

@@ -9,7 +9,7 @@ import TransferSimulation
 @Suite("The contract of a storage") struct StorageContractTests {
     enum Disk: CaseIterable { case files, memory }
 
-    /// A storage and a look at what it published.
+    /// A storage with access to its published files.
     private struct Bench {
         let storage: any Storage
         let place: Place

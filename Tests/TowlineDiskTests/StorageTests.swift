@@ -6,7 +6,7 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// Surveys of what may lie at a destination, on the real file system.
+/// Tests surveys of the files that may exist at a destination, on the real file system.
 @Suite struct StorageTests {
     let directory = ScratchDirectory()
     let storage = FileStorage(boot: BootIdentity(high: 1, low: 1))
@@ -56,7 +56,7 @@ import TowlineEngine
         #expect(directory.names.isEmpty)
     }
 
-    /// Part files of earlier versions were open to all: anybody could lock them.
+    /// Part files of earlier versions were open to all, so any user could lock them.
     @Test func aResumedPartFileIsClosedToOthers() throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
         try part.fill(0..<1000)
@@ -76,16 +76,16 @@ import TowlineEngine
         #expect(try storage.unfinished(directory.place()) != nil)
     }
 
-    /// Between opening and locking another process finished with the file, and a third one began anew.
-    /// A transfer that was stopped lets go when its last write returns; a child process when its program begins.
+    /// Opening the part file waits for its lock. A stopped transfer releases the lock when its last write returns, and a
+    /// forked child process when its program begins.
     @Test func aLockThatIsAboutToGoIsWaitedFor() throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
         try part.fill(0..<5000)
-        // What a child that was just forked has: the same open file.
+        // A child process that was just forked has copies of the open files.
         let copy = try #require(directory.duplicate(of: "file.tow"))
         let journal = try #require(directory.duplicate(of: "file.tow-journal"))
         part.sink.close()
-        // The child's program begins while the lock is asked for again and again.
+        // The child's program begins while the storage retries the lock.
         let tries = Mutex(0)
         let child = FaultySyscall { call, _ in
             guard call == .lock else { return nil }
@@ -104,6 +104,7 @@ import TowlineEngine
         #expect(child.calls.count { $0 == .lock } == 4, "three for the part file, one for its journal")
     }
 
+    /// Between opening and locking, another process completed the file, and a third one started again.
     @Test func aFileThatWasExchangedBeforeItsLockIsNotTaken() throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
         try part.fill(0..<5000)
@@ -122,7 +123,7 @@ import TowlineEngine
         #expect(again?.claims.isEmpty == true)
     }
 
-    /// A small part file has no journal; by its mark it is known as ours. A user's own file of that name stays.
+    /// A small part file has no journal; its mark identifies it as ours. A user's own file of that name is kept.
     @Test(arguments: [true, false]) func aSmallPartFileIsRemovedIfItIsOurs(_ isOurs: Bool) throws {
         if isOurs {
             let part = try storage.make(directory.place(), length: 5000, journaled: false)
@@ -139,7 +140,7 @@ import TowlineEngine
         #expect(notices.count == (isOurs ? 0 : 1))
     }
 
-    /// Another download has just published here, and has not yet retired its journal: it is not ours to remove.
+    /// Another download has just published here, and has not retired its journal yet: the journal must not be removed.
     @Test func aNameThatWasTakenMeanwhileCostsNobodyAJournal() throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
         try part.fill(0..<5000)
@@ -160,7 +161,7 @@ import TowlineEngine
         part.sink.close()
     }
 
-    /// The machine runs on, the disk was pulled: what was written and not synced counts no more.
+    /// The machine still runs, but the disk was removed: bytes that were written and not synced no longer count.
     @Test(arguments: ["7", "8"]) func aDiskThatWasPulledIsAnotherRun(_ later: String) throws {
         directory["sequence"] = Array("7\n".utf8)
         let disk = FaultySyscall()
@@ -175,7 +176,7 @@ import TowlineEngine
         again.sink.close()
     }
 
-    /// Preallocated to its whole length, it looks finished.
+    /// The file is preallocated to its complete length, so it looks finished.
     @Test func anUnfinishedFileThatWasRenamedIsNotFinished() throws {
         let part = try storage.make(directory.place(), length: 2 << 20)
         try part.fill(0..<1 << 20)
@@ -192,7 +193,7 @@ import TowlineEngine
         again.sink.close()
     }
 
-    /// What is claimed of one without a known length ends where it ends.
+    /// The claims of a file without a known length end at the end of the file.
     @Test func anUnfinishedFileOfUnknownLengthThatWasRenamedIsNotFinished() throws {
         let part = try storage.create(
             directory.place(), record: .sample(length: nil), terms: CreateTerms(journaled: true))
@@ -226,7 +227,7 @@ import TowlineEngine
         }
     }
 
-    /// In a directory like `/tmp` anybody can lay out bytes and a journal that claims them.
+    /// In a directory like `/tmp`, any user can create bytes and a journal that claims them.
     @Test(arguments: ["file.tow", "file.tow-journal", "file"])
     func filesOfAnotherUserAreNotTrusted(_ name: String) async throws {
         let disk = SimulatedDisk()
@@ -283,7 +284,7 @@ import TowlineEngine
         #expect(error?.code == .unusableDestination)
     }
 
-    /// The few steps of one small file look the path up once.
+    /// The few steps of one small file resolve the path once.
     @Test(arguments: [false, true]) func aPathIsNotLookedUpAgainForAMoment(_ forOneRun: Bool) throws {
         let faulty = FaultySyscall()
         let storage = FileStorage(syscall: faulty, lookupLife: .seconds(60), forOneRun: forOneRun)
@@ -377,7 +378,7 @@ import TowlineEngine
         try part.fill(0..<8192)
         try part.fill(1_048_576..<1_056_768)
         part.sink.close()
-        // A copy that lacks the second run: a hole is there instead.
+        // A copy that lacks the second run has a hole there.
         let bytes = try #require(directory["file.tow"])
         directory["file.tow"] = nil
         directory["file.tow"] = Array(bytes[..<8192])
@@ -385,11 +386,11 @@ import TowlineEngine
         let again = try #require(try storage.unfinished(directory.place()))
         #expect(again.isDoubtful)
         #expect(again.claims == ByteRangeSet([ByteRange(0, 8192)]))
-        #expect(again.notices.isEmpty, "the transfer says what it makes of the copy")
+        #expect(again.notices.isEmpty, "the transfer decides about the copy")
         #expect(again.journal?.written == again.claims)
     }
 
-    /// Unless a checksum will prove it, a copy is renamed and keeps its bytes.
+    /// A copy is renamed and keeps its bytes, unless a checksum will prove it.
     @Test func aCopyIsSetAside() async throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
         try part.fill(0..<8192)
@@ -444,7 +445,7 @@ import TowlineEngine
         #expect(directory.names == ["file.tow-aside", "file.tow-aside (1)"])
     }
 
-    /// A file of zeros may be a user's: without a journal or a mark nothing tells.
+    /// A file of zeros may be a user's: without a journal or a mark there is no evidence.
     @Test func aFileOfZerosIsKept() throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
         part.sink.close()
@@ -476,7 +477,7 @@ import TowlineEngine
         directory["file.tow"] = nil
         try storage.make(directory.place(), length: 4 << 20, journaled: false).sink.close()
         #expect(directory.names == ["file.tow"])
-        // Should a power loss bring the old name back, it brings back a journal that claims nothing.
+        // If a power loss restores the old name, the journal under it claims nothing.
         var state = [UInt8](repeating: 0, count: 2)
         pread(journal, &state, 2, 12)
         #expect(state == [2, 0])
@@ -498,12 +499,12 @@ import TowlineEngine
         #expect(storage.find(source: "http://example.test/b", inDirectory: directory.path) == nil)
     }
 
-    /// What seems vacant was so when the directory was read; what came meanwhile is found by creating.
+    /// A place seems vacant if it was vacant when the directory was read. Creating the file detects files added since.
     @Test func aPlaceSeemsVacantWhereNothingWas() throws {
         for name in ["left.tow", "right.tow-journal", "next.tow-next", "new.tow-journal-new", "there"] {
             directory[name] = [1]
         }
-        #expect(!storage.seemsVacant(directory.place("free")), "nobody looked yet")
+        #expect(!storage.seemsVacant(directory.place("free")), "the directory was not read yet")
         _ = storage.find(source: "http://example.test/", inDirectory: directory.path)
         for name in ["left", "right", "next", "new", "there", "..", "a/b"] {
             #expect(!storage.seemsVacant(directory.place(name)), "\(name)")
@@ -511,7 +512,7 @@ import TowlineEngine
         #expect(storage.seemsVacant(directory.place("free")))
         directory["free.tow"] = [1]
         #expect(storage.seemsVacant(directory.place("free")))
-        // The caller has not surveyed the place; this error makes it do so.
+        // The caller has not surveyed the place; this error makes the caller do so.
         let error = #expect(throws: TowlineError.self) {
             try storage.create(
                 directory.place("free"), record: .sample(length: 10),
@@ -523,7 +524,7 @@ import TowlineEngine
         #expect(!nobodys.seemsVacant(directory.place("other")), "a directory that nobody may read")
     }
 
-    /// The next reading of the directory may be far off.
+    /// A published name is added at once, because the directory may not be read again soon.
     @Test func whatThisProcessPublishedIsNotVacant() async throws {
         directory["old"] = [1]
         _ = storage.find(source: "http://example.test/", inDirectory: directory.path)
@@ -535,26 +536,26 @@ import TowlineEngine
         #expect(storage.seemsVacant(directory.place("other")))
     }
 
-    /// A name that is there is always known to be, and few that are not are taken for such.
+    /// The filter contains every name that exists, and accepts only a few names that do not.
     @Test(arguments: [1, 100, 10_000]) func namesOfWhichAFewBitsAreKept(_ count: Int) {
         var filter = NameFilter(expecting: count)
         for number in 0..<count { filter.insert("there-\(number).bin") }
         #expect((0..<count).allSatisfy { filter.mayContain("there-\($0).bin") })
         let wrong = (0..<20_000).count { filter.mayContain("absent-\($0).bin") }
-        // One in seventy is to be expected; in sixteen bits of a name two are set.
+        // One in seventy is expected; each name sets two of sixteen bits.
         #expect(wrong < 20_000 / 40, "\(wrong)")
-        // More than were expected are still all found.
+        // More names than expected are still all found.
         for number in 0..<count * 4 { filter.insert("more-\(number)") }
         #expect((0..<count * 4).allSatisfy { filter.mayContain("more-\($0)") })
     }
 
-    /// A directory that was empty fills with files; none of them is taken for there before it is.
+    /// A directory that was empty fills with files; the filter accepts few names that are absent.
     @Test func moreNamesThanExpectedAreToldApartToo() {
         var filter = NameFilter(expecting: 0)
         for number in 0..<50_000 { filter.insert("there-\(number).bin") }
         #expect((0..<50_000).allSatisfy { filter.mayContain("there-\($0).bin") })
         let wrong = (0..<20_000).count { filter.mayContain("absent-\($0).bin") }
-        // Three full ones, and a fourth: one in seventy for each.
+        // The filter has three full stages and a fourth: one in seventy for each.
         #expect(wrong < 20_000 / 10, "\(wrong)")
     }
 

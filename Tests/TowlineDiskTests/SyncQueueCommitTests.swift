@@ -4,12 +4,12 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// Small files that come one after the other share a sync, and nothing else waits for company.
+/// Small files that arrive one after the other share a sync, and other files do not wait for more.
 @Suite(.timeLimit(.minutes(1))) struct SyncQueueCommitTests {
     private let directory = ScratchDirectory()
     private let faulty = FaultySyscall()
 
-    /// A queue that has just served many, slowly: small files wait for two minutes.
+    /// Returns a queue that has just served many files, slowly: small files wait for two minutes.
     private func patientQueue() -> SyncQueue {
         var commit = GroupCommit(longest: .seconds(120))
         let end = MonotonicClock.now + .seconds(3600)
@@ -46,7 +46,7 @@ import TowlineEngine
         #expect(syncs == 3, "the bytes, the names, the directory")
     }
 
-    /// A checkpoint, a long file, bytes that may begin to go to the disk: they and who waits with them have their turn.
+    /// A checkpoint, a long file and an early start are served at once, and so are the files that wait with them.
     @Test(arguments: ["checkpoint", "long file", "early"]) func whatIsNotSmallWaitsForNobody(_ other: String)
         async throws
     {

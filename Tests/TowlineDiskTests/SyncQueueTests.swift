@@ -11,14 +11,14 @@ import TowlineThreads
 @Suite struct SyncQueueTests {
     private let directory = ScratchDirectory()
 
-    /// Holds the first sync until the gate opens, so that the others gather meanwhile.
+    /// Holds the first sync until the gate opens, so that the other files gather meanwhile.
     private final class Gate: Sendable {
         private let isOpen = Atomic<Bool>(false)
         func open() { isOpen.store(true, ordering: .releasing) }
         func pass() { while !isOpen.load(ordering: .acquiring) { sched_yield() } }
     }
 
-    /// Publishes files at once: the first is held in its sync until all others wait in the queue.
+    /// Publishes files concurrently: the first is held in its sync until all others wait in the queue.
     private func publish(
         _ count: Int, failing: FaultySyscall.Call? = nil, type: Int64? = nil
     ) async throws -> [FaultySyscall.Call] {
@@ -55,20 +55,20 @@ import TowlineThreads
         #expect(calls.count { $0 == .waitForWriteback } == 19 && calls.count { $0 == .fsync } == 1)
     }
 
-    /// A FUSE server never hears of syncfs(2), which succeeds.
+    /// syncfs(2) succeeds without reaching a FUSE server.
     @Test func whereNobodyHearsOfASharedSyncEachIsAsked() async throws {
         let calls = try await publish(20, type: 0x6573_5546)
         #expect(calls.count { $0 == .fsync } == 20 && !calls.contains(.syncfs))
     }
 
-    /// A sync of everything that failed does not tell whose bytes are lost: each file is asked.
+    /// A failed sync of everything does not show whose bytes are lost: each file is synced separately.
     @Test func ifTheSharedSyncFailsEachIsAsked() async throws {
         let calls = try await publish(20, failing: .syncfs)
         #expect(calls.count { $0 == .fsync } == 20)
     }
 
-    /// Files that come together: all bytes are durable before the first name is given, all names before their directory
-    /// is synced, once.
+    /// Files that are published together: all bytes are durable before the first name is given, and all names before
+    /// their directory is synced, once.
     @Test(arguments: [false, true])
     func filesThatComeTogetherGetTheirNamesTogether(_ callersMayWait: Bool) async throws {
         let gate = Gate()
@@ -102,7 +102,8 @@ import TowlineThreads
         #expect(calls == alone + together)
     }
 
-    /// What is not durable gets no name; a directory that nothing was named in is not synced; one whose sync fails says so.
+    /// A file gets a name only if it is durable. A directory without a new name is not synced, and a failed sync of one
+    /// is reported.
     @Test(arguments: [1, 2]) func namesFollowSyncs(_ failing: Int) async throws {
         let syncs = Atomic<Int>(0)
         let faulty = FaultySyscall { call, _ in
@@ -126,8 +127,8 @@ import TowlineThreads
         #expect(syncs.load(ordering: .relaxed) == failing + 1)
     }
 
-    /// An early start is a hint: it returns at once, once per file however often it was asked for, and whatever becomes of
-    /// it is left to the sync.
+    /// An early start is a hint: it returns at once, runs once per file however often it was requested, and leaves
+    /// every error to the sync.
     @Test(arguments: [nil, EIO]) func anEarlyStartPromisesNothing(_ error: Int32?) async throws {
         let gate = Gate()
         let faulty = FaultySyscall { call, _ in
@@ -150,10 +151,10 @@ import TowlineThreads
         queue.startWriteback(of: file, device: 1)
         let other = try #require(try folder.create("other", mode: 0o600))
         try await queue.synchronize(other, .data, device: 1)
-        #expect(faulty.calls.count { $0 == .startWriteback } == 1, "of a closed file nothing is asked")
+        #expect(faulty.calls.count { $0 == .startWriteback } == 1, "no writeback of a closed file")
     }
 
-    /// One after the other they share a thread, which waits for the next as long as it has patience, and then ends.
+    /// Successive syncs share a thread, which waits for the next sync until its patience ends, and then ends.
     @Test func syncsInARowShareAThread() async throws {
         let threads = Mutex<[String]>([])
         let faulty = FaultySyscall { call, _ in
@@ -172,7 +173,7 @@ import TowlineThreads
         #expect(threads.withLock { Set($0).count == 3 })
     }
 
-    /// Where callers may wait, the first file that is published needs no thread; a checkpoint, which may take long, does.
+    /// If callers may wait, the first publication needs no thread; a checkpoint, which may take long, does.
     @Test func theFirstPublicationNeedsNoThread() async throws {
         let folder = try Folder(directory.path, syscall: SystemCalls())
         let file = try #require(try folder.create("a", mode: 0o600))
@@ -193,7 +194,7 @@ import TowlineThreads
 
     private final class Counter: Sendable { let value = Atomic<Int>(0) }
 
-    /// Where no thread can be had the caller serves what waits, and is not kept for what may come.
+    /// If no thread can start, the caller serves the waiting files, and does not wait for later ones.
     @Test(.timeLimit(.minutes(1))) func withoutAThreadNobodyIsKept() async throws {
         let faulty = FaultySyscall()
         let folder = try Folder(directory.path, syscall: faulty)
@@ -204,7 +205,7 @@ import TowlineThreads
         #expect(!queue.isServed(1))
     }
 
-    /// The kernel's name of the calling thread; `pthread_self` comes again with the next one's stack.
+    /// Returns the kernel's name of the calling thread; `pthread_self` may return the same value for the next thread.
     private static func threadName() -> String {
         var name = [CChar](repeating: 0, count: 64)
         let count = readlink("/proc/thread-self", &name, name.count)
@@ -242,7 +243,7 @@ import TowlineThreads
         #expect(CRC32C.checksum(text.utf8) == expected)
     }
 
-    /// The instruction and the table agree, whatever the length and the alignment.
+    /// The instruction and the table return the same value for every length and alignment.
     @Test func bothWaysToCRC32CAgree() {
         let bytes = pattern(0..<300)
         bytes.withUnsafeBytes { raw in

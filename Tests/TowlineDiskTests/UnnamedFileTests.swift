@@ -6,7 +6,7 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// Small files whose bytes are all there get their first name when they are published.
+/// Tests small files that get their first name when they are published, with all bytes written.
 @Suite struct UnnamedFileTests {
     let directory = ScratchDirectory()
 
@@ -50,14 +50,14 @@ import TowlineEngine
         }
     }
 
-    /// The bytes first, then the name, then the file with its name and the directory.
+    /// The storage syncs the bytes, then sets the name, and then syncs the file with its name, and the directory.
     @Test func itIsSyncedBeforeAndAfter() async throws {
         let (storage, faulty) = storage()
         _ = try await publish(try whole(storage), .fail)
         #expect(faulty.calls.filter { $0 == .fsync || $0 == .name } == [.fsync, .name, .fsync, .fsync])
     }
 
-    /// Its length is not asked for: what was written tells.
+    /// The file's length is not queried: the written ranges show it.
     @Test(arguments: [0, 4999]) func aByteThatWasNotWrittenIsMissed(_ count: Int) async throws {
         let (storage, _) = storage()
         let part = try storage.create(
@@ -76,7 +76,7 @@ import TowlineEngine
         #expect(directory.names.isEmpty)
     }
 
-    /// Somebody took the name meanwhile.
+    /// Another process took the name meanwhile.
     @Test(arguments: ExistingPolicy.allCases) func theNameWasTaken(_ policy: ExistingPolicy) async throws {
         let (storage, _) = storage()
         let part = try whole(storage)
@@ -86,7 +86,7 @@ import TowlineEngine
             let error = await #expect(throws: TowlineError.self) { try await publish(part, policy) }
             #expect(error?.code == .destinationExists)
             part.sink.close()
-            // What the message says is kept.
+            // The error message says that the part file is kept.
             #expect(directory["file"] == [1, 2, 3] && directory["file.tow"] == pattern(0..<5000))
         case .skip:
             #expect(try await publish(part, policy).isForeign)
@@ -100,7 +100,7 @@ import TowlineEngine
         }
     }
 
-    /// Two processes at the same list: who comes second finds that it is done, under whatever name it would have got.
+    /// Two processes run the same list: the second finds that the file is finished, under any name it would have got.
     @Test(arguments: [ExistingPolicy.fail, .rename]) func theSameWasPublishedMeanwhile(_ policy: ExistingPolicy)
         async throws
     {
@@ -117,7 +117,7 @@ import TowlineEngine
         case hasOtherBytes, isSomebodysOwn, cameFromElsewhere
     }
 
-    /// Other bytes, or the same that are somebody's own or another URL's, are not this download.
+    /// A file with other bytes, a user's own file, or a file of another URL is not this download.
     @Test(arguments: Other.allCases) func anotherWasPublishedMeanwhile(_ other: Other) async throws {
         let (storage, _) = storage()
         let first = try whole(storage, source: other == .cameFromElsewhere ? "http://example.test/other" : nil)
@@ -137,7 +137,7 @@ import TowlineEngine
         #expect(directory["file"] == pattern(0..<5000) && directory["file.tow"] != nil)
     }
 
-    // MARK: At once
+    // MARK: Published at once
 
     private func makeAtOnce(
         _ storage: FileStorage, _ body: SomeBytes = SomeBytes(pattern(0..<5000)), durable: Bool = true
@@ -148,7 +148,7 @@ import TowlineEngine
                 durable: durable), at: directory.place())
     }
 
-    /// One that is made at once is what one that was published is, down to its mark, and synced as often.
+    /// A file published at once equals one that was published in steps, its mark and the number of syncs included.
     @Test func madeAtOnce() async throws {
         let (storage, faulty) = storage()
         let file = PublishedFile(path: directory.path + "/file", length: 5000)
@@ -160,11 +160,11 @@ import TowlineEngine
             return
         }
         #expect(file.modified == 1_234_567_890 && source == DownloadRecord.sample(length: 5000).source)
-        // What this storage has given a name is not looked for as if nothing were there.
+        // A name that this storage published no longer seems vacant.
         #expect(!storage.seemsVacant(directory.place()))
     }
 
-    /// Without durability it counts until the machine ends.
+    /// Without durability the file counts as finished until the machine restarts.
     @Test func madeAtOnceWithoutSync() async throws {
         let (storage, faulty) = storage()
         let file = PublishedFile(path: directory.path + "/file", length: 5000)
@@ -177,7 +177,7 @@ import TowlineEngine
         }
     }
 
-    /// What has the name, or is on its way to it, stays as it is, and nothing else is left.
+    /// A file under the name, or a part file for it, is left unchanged, and no other file is left.
     @Test(arguments: ["file", "file.tow"]) func notAtOnceWhereSomethingIs(_ name: String) async throws {
         let (storage, _) = storage()
         directory[name] = [1, 2, 3]
@@ -185,7 +185,7 @@ import TowlineEngine
         #expect(directory[name] == [1, 2, 3] && directory.names == [name])
     }
 
-    /// While the disk is waited for a file's bytes are not in memory, too; where its name is taken meanwhile they are read back.
+    /// A file's bytes are released while the disk is synced; if the name is taken meanwhile, they are read back.
     @Test func itsBytesAreReleasedBeforeItsSync() async throws {
         let body = SomeBytes(pattern(0..<5000))
         let heldAtSync = Mutex([Int]())
@@ -198,7 +198,7 @@ import TowlineEngine
         #expect(directory.names.isEmpty)
     }
 
-    /// What a sync has failed for may be anything by now: it is not read back.
+    /// After a failed sync the bytes on the disk are unreliable: they are not read back.
     @Test func itsBytesAreLostWithItsSync() async throws {
         let body = SomeBytes(pattern(0..<5000))
         let (storage, _) = storage { call, _ in call == .fsync ? .error(EIO) : nil }
@@ -206,14 +206,14 @@ import TowlineEngine
         #expect(body.held.isEmpty && directory.names.isEmpty)
     }
 
-    /// Btrfs syncs nothing that has no name.
+    /// Btrfs does not sync files without a name.
     @Test func notAtOnceEverywhere() async throws {
         let (storage, faulty) = storage(type: 0x9123_683E)
         #expect(try await makeAtOnce(storage) == .declined)
         #expect(directory.names.isEmpty && !faulty.calls.contains(.openUnnamed))
     }
 
-    /// Somebody took it before there was anything of this one: that is for whoever asked to decide.
+    /// Another file took the name before this one was created: the caller decides.
     @Test func theNameIsTakenAlready() throws {
         let (storage, _) = storage()
         directory["file"] = [1, 2, 3]
@@ -239,7 +239,7 @@ import TowlineEngine
         #expect(faulty.calls.count { $0 == .openUnnamed } == 1)
     }
 
-    /// The copy does not take the place of a file that came meanwhile.
+    /// The copy does not replace a file that appeared meanwhile.
     @Test func theCopyLeavesAnotherFile() async throws {
         let (storage, _) = storage { call, _ in call == .name ? .error(EPERM) : nil }
         let part = try whole(storage)
@@ -248,7 +248,7 @@ import TowlineEngine
         #expect(directory["file"] == [1])
     }
 
-    /// Another process began this download a moment ago: its part file is not passed by.
+    /// Another process began this download a moment ago: its part file is not ignored.
     @Test func aPartFileThatCameMeanwhileIsFound() throws {
         let (storage, _) = storage()
         directory["file.tow"] = []
@@ -257,7 +257,7 @@ import TowlineEngine
         #expect(directory.names == ["file.tow"])
     }
 
-    /// The same where it comes later, and the name of a part file is needed: to replace what has the final one.
+    /// The same if the part file appears later and its name is needed to replace the file under the final name.
     @Test func aPartFileThatCameLaterIsLeft() async throws {
         let (storage, _) = storage()
         let part = try whole(storage)
@@ -292,7 +292,7 @@ import TowlineEngine
         #expect(directory.names == ["file.tow-bad"])
     }
 
-    /// Where it cannot be had, or does not last, a file has its usual name.
+    /// A file has its usual name if an unnamed one cannot be created, or would not last.
     @Test(
         arguments: [(Int64(0x9123_683E), Int32(0)), (0x6969, 0), (0xEF53, EOPNOTSUPP), (0xEF53, EISDIR)]
             as [(Int64, Int32)])
@@ -310,11 +310,12 @@ import TowlineEngine
             _ = try await publish(part, .fail)
         }
         #expect(directory.names.sorted() == ["file1", "file2"])
-        // What was refused once is not asked for again.
+        // An operation that was refused once is not tried again.
         #expect(faulty.calls.count { $0 == .openUnnamed } == (error == 0 ? 0 : 1))
     }
 
-    /// The first sync fails: no name. The second: the file is whole under its name, which may not last.
+    /// If the first sync fails, the file gets no name. If the second fails, the file is complete under a name that may
+    /// not last.
     @Test(arguments: [1, 2, 3]) func syncsThatFail(_ failing: Int) async throws {
         let (storage, faulty) = storage()
         let part = try whole(storage)
@@ -331,7 +332,7 @@ import TowlineEngine
         #expect((error?.message.contains("its directory entry is not yet saved")) == (failing > 1))
     }
 
-    /// In memory there is nothing to sync, and nobody to wait for.
+    /// A file system in memory has nothing to sync, and no call waits.
     @Test func inMemoryNothingIsSynced() async throws {
         let (storage, faulty) = storage(type: 0x0102_1994)
         _ = try await publish(try whole(storage), .fail)
@@ -339,7 +340,7 @@ import TowlineEngine
         #expect(!faulty.calls.contains(.fsync) && !faulty.calls.contains(.syncfs))
     }
 
-    /// Of many that come together all bytes are synced, then all get their names, then everything is synced once more.
+    /// For many files together, all bytes are synced, then all get their names, then everything is synced once more.
     @Test func manyShareTheirSyncs() async throws {
         let (storage, faulty) = storage()
         let parts = try (0..<40).map { number in

@@ -3,9 +3,9 @@ import TowlineCore
 
 @testable import TowlineEngine
 
-@Suite("What becomes of an answer")
+@Suite("The handling of an answer")
 struct AttemptAnswerTests {
-    @Test("an answer that may be wanted waits, and is written where the transfer says")
+    @Test("an answer that may be accepted waits, and is written where the transfer says")
     func paused() throws {
         let bench = try WriterBench(ByteRange(0, 1000), joinsDirectly: false)
         #expect(bench.head(ByteRange(0, 1000)) == .pause)
@@ -17,8 +17,8 @@ struct AttemptAnswerTests {
         #expect(bench.log.entries == [.written(ByteRange(0, 600)), .marked(600)])
     }
 
-    /// Red under ThreadSanitizer (`scripts/torture threads`) if the two share more than a lock or an atomic.
-    @Test("an attempt may end while its answer gets its place")
+    /// Fails under ThreadSanitizer (`scripts/torture threads`) if the threads share more than a lock or an atomic.
+    @Test("an attempt may end while its answer gets its sink")
     func endsWhileAttached() async throws {
         for _ in 0..<200 {
             let bench = try WriterBench(ByteRange(0, 1000), joinsDirectly: false)
@@ -31,13 +31,13 @@ struct AttemptAnswerTests {
         }
     }
 
-    @Test("a refusal's small body is read and dropped, so that the connection lives on; a large one is not read")
+    @Test("a small body of a refusal is read and dropped to reuse the connection; a large one is not read")
     func refusals() throws {
         let bench = try WriterBench(ByteRange(0, 1000))
         let small = ResponseHead(status: 404, fields: HTTPFields([("Content-Length", "300")]))
         #expect(bench.writer.receivedHead(small) == .proceed)
         #expect(bench.body(ByteRange(0, 300)) == "consumed")
-        #expect(bench.body(ByteRange(300, 301)) == "stop", "more than it said")
+        #expect(bench.body(ByteRange(300, 301)) == "stop", "more than announced")
         #expect(bench.log.entries.isEmpty)
         #expect(bench.writer.progress.received == 0)
 
@@ -47,7 +47,7 @@ struct AttemptAnswerTests {
         }
     }
 
-    @Test("bytes that come without a place to go end the attempt")
+    @Test("bytes that arrive without a sink end the attempt")
     func noSink() throws {
         let bench = try WriterBench(ByteRange(0, 1000), joinsDirectly: false)
         bench.head(ByteRange(0, 1000))
@@ -55,7 +55,7 @@ struct AttemptAnswerTests {
         #expect(bench.log.entries.isEmpty)
     }
 
-    /// An answer without a length, of an attempt whose answer replaces held bytes.
+    /// Returns an attempt with an answer without a length that replaces held bytes.
     private func replacing() throws -> WriterBench {
         let bench = try WriterBench(ByteRange(0, .max), joinsDirectly: false, mayGather: true, replacesBytes: true)
         let head = ResponseHead(status: 200, fields: HTTPFields([("Transfer-Encoding", "chunked")]))
@@ -75,7 +75,7 @@ struct AttemptAnswerTests {
         #expect(facts.representation.completeLength == nil)
     }
 
-    @Test("without a first byte it is reported as an empty file with its end")
+    @Test("without a first byte the answer is reported as an empty file at its end")
     func noByte() throws {
         let bench = try replacing()
         bench.writer.ended(.complete(.delimited))
@@ -86,7 +86,7 @@ struct AttemptAnswerTests {
         #expect(facts.representation.completeLength == 0)
     }
 
-    @Test("one that breaks off before its first byte is no answer")
+    @Test("an answer that breaks off before its first byte is no answer")
     func brokenBeforeTheFirstByte() throws {
         let bench = try replacing()
         bench.writer.ended(.failed(TransportFailure(.bodyCut, "reset")))
@@ -95,8 +95,8 @@ struct AttemptAnswerTests {
 
     // MARK: Pages
 
-    /// The answer to a request for `file.bin`, labelled as a page, in pieces. `nil`: it was reported as a page;
-    /// otherwise the bytes that were written.
+    /// Sends the answer to a request for `file.bin` in pieces, labelled as a page. Returns the bytes that were written,
+    /// or `nil` if the answer was reported as a page.
     private func labelledPage(_ pieces: [String], length: Int? = nil) throws -> [UInt8]? {
         let bench = try WriterBench(ByteRange(0, .max), joinsDirectly: false, mayGather: true)
         let framing = length.map { ("Content-Length", "\($0)") } ?? ("Transfer-Encoding", "chunked")
@@ -121,7 +121,7 @@ struct AttemptAnswerTests {
     }
 
     @Test(
-        "a body that begins as a page is reported as one, in however many pieces it comes",
+        "a body that begins like a page is reported as a page, however it is split",
         arguments: [["<!DOCTYPE html><html>"], [" ", "\n<!DOC", "TYPE ht", "ml>", "more"], ["<html>"]])
     func pages(_ pieces: [String]) throws {
         #expect(try labelledPage(pieces) == nil)
@@ -129,7 +129,7 @@ struct AttemptAnswerTests {
     }
 
     @Test(
-        "another body that is labelled as a page is written whole",
+        "any other body that is labelled as a page is written completely",
         arguments: [["binary"], ["<", "!doc", "x", "y"], [" ", "  "], ["<htm"], []])
     func labelledBodies(_ pieces: [String]) throws {
         #expect(try labelledPage(pieces) == Array(pieces.joined().utf8))
@@ -137,7 +137,7 @@ struct AttemptAnswerTests {
 
     // MARK: Digests
 
-    /// A field whose value `AddingHasher` takes for these bytes.
+    /// Returns a digest field whose value matches these bytes according to `AddingHasher`.
     private func digest(_ bytes: [UInt8], plus error: UInt8 = 0) -> (String, String) {
         var value = [UInt8](repeating: 0, count: 32)
         value[0] = bytes.reduce(error, &+)
@@ -156,7 +156,7 @@ struct AttemptAnswerTests {
         return text
     }
 
-    @Test("a body is held against its digest, the overlap included", arguments: [UInt8(0), 1])
+    @Test("a body is compared with its digest, the overlap included", arguments: [UInt8(0), 1])
     func digests(_ error: UInt8) throws {
         let range = ByteRange(500, 2000)
         let bench = try WriterBench(ByteRange(1000, 2000), overlap: 500)
@@ -166,7 +166,7 @@ struct AttemptAnswerTests {
         #expect(bench.ending == (error == 0 ? "complete" : "digest from 1000"))
     }
 
-    @Test("a body that did not come whole says nothing about its digest")
+    @Test("the digest of an incomplete body is not checked")
     func cutDigests() throws {
         let range = ByteRange(0, 2000)
         let bench = try WriterBench(range)
@@ -178,7 +178,7 @@ struct AttemptAnswerTests {
 
     // MARK: Rates
 
-    @Test("bytes that come too soon are not taken, and are taken when they come again")
+    @Test("bytes that arrive too soon are refused, and accepted when they are delivered again")
     func heldBack() throws {
         let clock = ManualClock()
         let limiter = RateLimiter(rate: 100_000, clock: clock.read)
@@ -208,7 +208,7 @@ struct AttemptAnswerTests {
         #expect(abs((wait - .milliseconds(500)).seconds) < 0.001)
     }
 
-    @Test("what one limit lets through and another holds back is not charged")
+    @Test("bytes that one limit allows and another holds back are not charged")
     func givesBack() throws {
         let clock = ManualClock()
         let (own, shared) = (RateLimiter(rate: 100_000, clock: clock.read), RateLimiter(rate: 1000, clock: clock.read))
@@ -219,7 +219,7 @@ struct AttemptAnswerTests {
         #expect(own.take(1) == nil)
     }
 
-    @Test("a transfer held back by its own limit takes nothing from the others")
+    @Test("a transfer held back by its own limit takes no bytes from the others")
     func noStall() throws {
         let clock = ManualClock()
         let shared = RateLimiter(rate: 100_000, clock: clock.read)
@@ -235,7 +235,8 @@ struct AttemptAnswerTests {
             if fast.body(ByteRange(fastOffset, fastOffset + 2000)) == "consumed" { fastOffset += 2000 }
             clock.advance(.milliseconds(10))
         }
-        // Five seconds: 1000 bytes a second and what is saved up at first for the slow one, the rest for the fast one.
+        // In five seconds: 1000 bytes a second and the initial savings for the slow transfer, the rest for the fast
+        // one.
         #expect((5000...11_000).contains(slowOffset))
         #expect((480_000...512_000).contains(slowOffset + fastOffset))
     }

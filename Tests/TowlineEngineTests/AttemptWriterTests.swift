@@ -3,11 +3,11 @@ import TowlineCore
 
 @testable import TowlineEngine
 
-@Suite("The way of a byte")
+@Suite("The path of a byte")
 struct AttemptWriterTests {
     private static let mark = AttemptWriter.markInterval
 
-    @Test("a matching range is written at its place, and told of once")
+    @Test("a matching range is written at its offset, and reported once")
     func writes() throws {
         let bench = try WriterBench(ByteRange(1000, 3000))
         #expect(bench.writer.progress.position == nil)
@@ -29,9 +29,9 @@ struct AttemptWriterTests {
     // MARK: The segment's end
 
     @Test(
-        "nothing is written beyond the segment's end, however the bytes are cut", arguments: [1, 100, 999, 1000, 5000])
+        "no byte is written beyond the segment's end, however the bytes are cut", arguments: [1, 100, 999, 1000, 5000])
     func segmentEnd(_ piece: Int64) throws {
-        // The lease ends within what was asked: part of it was given away before the head came.
+        // The lease ends within the requested range: part of it was reassigned before the head arrived.
         let bench = try WriterBench(ByteRange(1000, 9000))
         bench.writer.shrink(to: 2000)
         bench.head(ByteRange(1000, 9000))
@@ -50,18 +50,18 @@ struct AttemptWriterTests {
         #expect(bench.ending == "stopped")
     }
 
-    @Test("where the response ends with the segment, the connection is left alone")
+    @Test("a response that ends with the segment leaves the connection open")
     func sameEnd() throws {
         let bench = try WriterBench(ByteRange(0, 2000))
         bench.head(ByteRange(0, 2000))
         #expect(bench.body(ByteRange(0, 2000)) == "consumed")
-        // A body that goes on all the same is cut.
+        // A body that continues nevertheless is cut.
         #expect(bench.body(ByteRange(2000, 2001)) == "stop")
         bench.writer.ended(.stopped)
         #expect(bench.sink.bytes.count == 2000)
     }
 
-    @Test("a response that ends earlier than asked is written to its end and no further")
+    @Test("a response that ends earlier than requested is written to its end and no further")
     func earlierEnd() throws {
         let bench = try WriterBench(ByteRange(0, 2000))
         bench.head(ByteRange(0, 500))
@@ -69,7 +69,7 @@ struct AttemptWriterTests {
         #expect(bench.log.written == ByteRangeSet([ByteRange(0, 500)]))
     }
 
-    @Test("a segment that shrinks while it runs stops at the new end; what lies beyond stays")
+    @Test("a segment that shrinks while it runs stops at the new end; bytes beyond the end are kept")
     func shrinks() throws {
         let bench = try WriterBench(ByteRange(0, 10_000))
         bench.head(ByteRange(0, 10_000))
@@ -147,7 +147,7 @@ struct AttemptWriterTests {
 
     // MARK: Marks
 
-    @Test("a mark comes after its bytes, every 32 KiB and at the end")
+    @Test("a mark follows its bytes, every 32 KiB and at the end")
     func marks() throws {
         let end = 3 * Self.mark + 1000
         let bench = try WriterBench(ByteRange(0, end))
@@ -207,7 +207,7 @@ struct AttemptWriterTests {
         #expect(late.ending == "sink: diskFailure")
     }
 
-    @Test("without a slot bytes are written and nothing is marked; without bytes nothing is")
+    @Test("without a slot bytes are written but not marked; without bytes there is no mark")
     func noMarks() throws {
         let bench = try WriterBench(ByteRange(0, 1000), hasSlot: false)
         bench.head(ByteRange(0, 1000))

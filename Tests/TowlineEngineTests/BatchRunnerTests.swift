@@ -6,8 +6,8 @@ import TransferSimulation
 
 @testable import TowlineEngine
 
-/// Whole lists with a server, a disk and a clock in memory.
-@Suite("Whole lists") struct BatchRunnerTests {
+/// Tests complete lists with a server, a disk and a clock in memory.
+@Suite("Complete lists") struct BatchRunnerTests {
     @Test("each entry is downloaded once, whatever its size") func allOfThem() throws {
         let list = SimulatedList(["a/*": Resource(length: 30_000), "b/*": Resource(length: 2_000_000)])
         try list.run((0..<200).map { $0 % 20 == 0 ? "b/\($0)" : "a/\($0)" })
@@ -17,7 +17,7 @@ import TransferSimulation
         #expect(list.server.served == 190 * 30_000 + 10 * 2_000_000)
     }
 
-    @Test("no more at once than the user says, and the list is read no faster", arguments: [1, 2, 8])
+    @Test("no more run at once than the user says, and the list is read no faster", arguments: [1, 2, 8])
     func concurrency(_ most: Int) throws {
         let list = SimulatedList(["*": Resource(length: 2_000_000, rate: 1_000_000)])
         try list.run((0..<20).map { "\($0)" }) { $0.concurrency = most }
@@ -26,7 +26,7 @@ import TransferSimulation
         #expect(list.mostReadAhead <= most + BatchConcurrency.mostPublishing + 1)
     }
 
-    @Test("entries that fail do not keep the others from their files") func failures() throws {
+    @Test("entries that fail do not stop the others") func failures() throws {
         let list = SimulatedList([
             "good/*": Resource(length: 30_000), "gone/*": Resource(length: 30_000, behaviour: .always(.status(404))),
             "cut/*": Resource(length: 30_000, behaviour: .always(.shortBody(after: 100))),
@@ -47,7 +47,7 @@ import TransferSimulation
         #expect(list.isRight(1) && list.isRight(3) && list.code(2) == .unusableURL)
     }
 
-    @Test("a host that does not answer holds up nobody") func silentHost() throws {
+    @Test("a host that does not answer does not delay other hosts") func silentHost() throws {
         let list = SimulatedList([
             "silent/*": Resource(length: 30_000, behaviour: .always(.stallBeforeHead)),
             "good/*": Resource(length: 30_000),
@@ -60,15 +60,15 @@ import TransferSimulation
         #expect(last - begin < .seconds(30), "the others were there after \(last - begin)")
     }
 
-    @Test("the same entry twice is fetched once") func repeated() throws {
+    @Test("an entry that appears twice is fetched once") func repeated() throws {
         let list = SimulatedList(["*": Resource(length: 30_000)])
         try list.run(Array(repeating: "same", count: 10))
         #expect((1...10).allSatisfy(list.isRight))
         #expect(list.server.requests.count == 1)
     }
 
-    @Test("files of one name are numbered in the order of the list") func names() throws {
-        // The first of them comes last.
+    @Test("files of the same name are numbered in the order of the list") func names() throws {
+        // The first of the files arrives last.
         let slow = Resource(Version(seed: 1, length: 30_000), rate: 10_000)
         let list = SimulatedList([
             "1/same": slow, "2/same": Resource(length: 30_000, seed: 2), "3/same": Resource(length: 30_000, seed: 3),
@@ -104,7 +104,7 @@ import TransferSimulation
         #expect(list.server.served < before + 12 * 3_000_000 - 4 * 2_000_000)
     }
 
-    @Test("a host that serves few at a time is asked for few, and every file comes", arguments: [1, 3])
+    @Test("a host that serves few at a time is asked for few, and every file arrives", arguments: [1, 3])
     func limitedHost(_ limit: Int) throws {
         let list = SimulatedList(["*": Resource(length: 30_000, behaviour: .always(.connectionLimit(limit)))])
         try list.run((0..<300).map { "\($0)" }) { _ in
@@ -116,7 +116,7 @@ import TransferSimulation
         #expect(refused < 600, "\(refused) requests were refused")
     }
 
-    @Test("a crash in the middle of a list, and the rest comes", arguments: [false, true]) func crash(_ powerCut: Bool)
+    @Test("after a crash in a list the rest is fetched", arguments: [false, true]) func crash(_ powerCut: Bool)
         throws
     {
         for milliseconds in stride(from: 10, to: 400, by: 30) {
@@ -191,7 +191,7 @@ private final class SimulatedList: BatchObserver {
         }
     }
 
-    /// Begins to download, and ends the process after that time.
+    /// Starts to download, and ends the process after that time.
     func crash(_ entries: [String?], after time: Duration, powerCut: Bool) throws {
         let runner = makeRunner(entries) { _ in }
         try simulation.run { [self] in

@@ -3,9 +3,9 @@ import TowlineCore
 
 @testable import TowlineEngine
 
-@Suite("How many downloads of a batch begin")
+@Suite("The number of downloads of a batch that begin")
 struct BatchSlotsTests {
-    @Test("one whose bytes are there makes room, and so does one that is over; each once", .timeLimit(.minutes(1)))
+    @Test("a fetched download frees its slot, and so does one that ended; each once", .timeLimit(.minutes(1)))
     func room() async {
         let slots = BatchSlots(BatchConcurrency(fixed: 2))
         let first = await slots.take()
@@ -23,7 +23,7 @@ struct BatchSlotsTests {
         _ = await fourth.value
     }
 
-    @Test("not more than a number wait for the disk", .timeLimit(.minutes(1)))
+    @Test("a limited number of downloads wait for the disk", .timeLimit(.minutes(1)))
     func bound() async {
         let slots = BatchSlots(BatchConcurrency(fixed: 2), publishing: 5)
         var taken: [BatchSlots.Slot] = []
@@ -40,7 +40,7 @@ struct BatchSlotsTests {
         #expect(!slots.isWaitedFor)
     }
 
-    @Test("one at a time is one after the other", .timeLimit(.minutes(1)))
+    @Test("one at a time means one after the other", .timeLimit(.minutes(1)))
     func single() async {
         let slots = BatchSlots(BatchConcurrency(fixed: 1))
         let first = await slots.take()
@@ -53,7 +53,7 @@ struct BatchSlotsTests {
         _ = await second.value
     }
 
-    @Test("a download that waits for its next attempt makes room, and new downloads go first", .timeLimit(.minutes(1)))
+    @Test("a download that waits for its next attempt frees its slot; new downloads go first", .timeLimit(.minutes(1)))
     func rests() async {
         let slots = BatchSlots(BatchConcurrency(fixed: 2), publishing: 5)
         let first = await slots.take()
@@ -70,7 +70,7 @@ struct BatchSlotsTests {
         #expect(!first.takeBack())
         third.ended()
         #expect(first.takeBack() && first.takeBack())
-        // Attempts that began elsewhere need no place, and a download that is over wants none.
+        // Attempts that began elsewhere need no slot, and a download that ended does not want one.
         #expect(last.rest(for: .seconds(1), isAsked: false) && last.takeBack(anyway: true) && last.takeBack())
         #expect(last.rest(for: .seconds(1), isAsked: false))
         last.ended()
@@ -88,7 +88,7 @@ struct BatchSlotsTests {
         #expect(!slot.isSilent(origins[0]) && !slot.isUnknown(origins[0]))
     }
 
-    @Test("those that wait for their next attempt are not more than there are descriptors for", .timeLimit(.minutes(1)))
+    @Test("downloads that wait for their next attempt are limited by the descriptors", .timeLimit(.minutes(1)))
     func restsBound() async {
         let slots = BatchSlots(BatchConcurrency(fixed: 2), publishing: 6)
         var resting: [BatchSlots.Slot] = []
@@ -99,7 +99,7 @@ struct BatchSlotsTests {
         let next = Task { await slots.take() }
         try? await Task.sleep(for: .milliseconds(50))
         #expect(slots.isWaitedFor)
-        // One that comes back keeps no journal besides any more.
+        // A download that takes its slot back no longer counts as waiting with an open journal.
         #expect(resting[0].takeBack())
         _ = await next.value
         let after = Task { await slots.take() }
@@ -109,7 +109,7 @@ struct BatchSlotsTests {
         _ = await after.value
     }
 
-    @Test("from far away there are more, and fewer when an attempt fails", .timeLimit(.minutes(1)))
+    @Test("a distant host gets more downloads, and fewer when an attempt fails", .timeLimit(.minutes(1)))
     func search() async throws {
         let slots = BatchSlots(BatchConcurrency())
         let url = try HTTPURL(parsing: "http://far.example/a")

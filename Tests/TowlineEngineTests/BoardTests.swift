@@ -3,13 +3,13 @@ import TowlineCore
 
 @testable import TowlineEngine
 
-@Suite("What the transfers of a process know together")
+@Suite("Facts that the transfers of a process share")
 struct BoardTests {
     private let clock = ManualClock()
 
     private func origin(_ text: String) throws -> HTTPURL.Origin { try HTTPURL(parsing: text).origin }
 
-    @Test("a host is left alone until the latest time that any transfer was told")
+    @Test("a host is not asked before the latest time that any transfer received")
     func leaveAlone() throws {
         let board = HostBoard(clock: clock.read)
         let host = try origin("https://example.org/a")
@@ -24,7 +24,7 @@ struct BoardTests {
         #expect(board.notBefore(host) == first + .seconds(20))
     }
 
-    @Test("hosts that only lead elsewhere leave nothing behind, however many they are")
+    @Test("hosts that only redirect use no memory, however many there are")
     func led() throws {
         let board = HostBoard(clock: clock.read)
         for number in 0..<12_000 {
@@ -38,7 +38,7 @@ struct BoardTests {
         #expect(board.count <= 10_000)
     }
 
-    @Test("who overrules a host overrules the one that it leads to")
+    @Test("overruling a host also overrules the host that it redirects to")
     func overruled() throws {
         let board = HostBoard(clock: clock.read)
         let (first, other) = (try origin("https://a.example/"), try origin("https://b.example/"))
@@ -50,7 +50,7 @@ struct BoardTests {
         #expect(board.wait(of: other) == nil)
     }
 
-    @Test("what others get of a host is known as long as they get it")
+    @Test("a host counts as working while other transfers get bytes from it")
     func work() throws {
         let board = HostBoard(clock: clock.read)
         let (host, other) = (try origin("https://a.example/"), try origin("https://b.example/"))
@@ -64,7 +64,7 @@ struct BoardTests {
         #expect(board.count == 0)
     }
 
-    @Test("a host that gave many small files without a checksum is asked for none, until it gives one")
+    @Test("a host that sent many small files without a checksum is not asked for one, until it sends one")
     func digests() throws {
         let board = HostBoard(clock: clock.read)
         let host = try origin("http://example.org/")
@@ -78,7 +78,7 @@ struct BoardTests {
         }
         let digest = [("Content-Digest", "sha-256=:\(String(repeating: "A", count: 43))=:")]
         #expect(board.standing(host).wantsDigest)
-        // Also of a host that nobody asks anything in between.
+        // The same holds for a host that gets no requests in between.
         for _ in 0..<31 {
             board.began(host)
             board.ended(host)
@@ -94,7 +94,7 @@ struct BoardTests {
         #expect(board.standing(try origin("http://example.net/")).wantsDigest)
         try answer(count: 31)
         #expect(!board.standing(host).wantsDigest)
-        // Now and then it has another chance.
+        // The host gets another chance now and then.
         try answer()
         #expect(board.standing(host).wantsDigest)
         try answer()
@@ -117,7 +117,7 @@ struct BoardTests {
         #expect(board.ceiling(host) == 1, "one report does not undo the other")
     }
 
-    @Test("a host that refused connections in a bad hour is tried again after it")
+    @Test("a ceiling found from refusals expires, and the host is tried again")
     func ceilingsEnd() throws {
         let board = HostBoard(clock: clock.read)
         let host = try origin("http://example.org/")
@@ -127,7 +127,7 @@ struct BoardTests {
         clock.advance(.seconds(1))
         #expect(board.ceiling(host) == nil && board.knowledge.isEmpty)
         board.record(.connections(5), of: host)
-        #expect(board.ceiling(host) == 5, "what was known before does not count any more")
+        #expect(board.ceiling(host) == 5, "earlier findings no longer count")
     }
 
     @Test(
@@ -143,7 +143,7 @@ struct BoardTests {
         #expect(board.notBefore(try origin(other)) == nil)
     }
 
-    @Test("reports from many threads are all kept")
+    @Test("all reports from many threads are kept")
     func threads() async throws {
         let board = HostBoard(clock: clock.read)
         let hosts = try (0..<50).map { try origin("http://host\($0).example/") }
@@ -160,7 +160,7 @@ struct BoardTests {
         #expect(hosts.allSatisfy { board.ceiling($0) == 1 && board.notBefore($0) == clock.now + .seconds(8) })
     }
 
-    @Test("a place has one user until it is left")
+    @Test("a destination has one user until it is left")
     func places() {
         let board = PlaceBoard()
         let (place, other) = (Place(directory: "/d", name: "a"), Place(directory: "/e", name: "a"))
@@ -174,7 +174,7 @@ struct BoardTests {
         #expect(board.user(of: place) == nil)
     }
 
-    @Test("of many that want a place at once one gets it")
+    @Test("if many want a destination at the same time, one gets it")
     func placeForOne() async {
         let board = PlaceBoard()
         let place = Place(directory: "/d", name: "a")
@@ -188,7 +188,7 @@ struct BoardTests {
         }
     }
 
-    @Test("places are taken and left by many threads")
+    @Test("destinations are taken and left by many threads")
     func placeThreads() async {
         let board = PlaceBoard()
         let right = await withTaskGroup(of: Bool.self) { group in
@@ -207,7 +207,7 @@ struct BoardTests {
         #expect(right)
     }
 
-    @Test("streams of several connections count as these, those of one as none")
+    @Test("streams of several connections count as those connections, streams of one connection do not count")
     func streams() throws {
         let board = HostBoard(clock: clock.read)
         let host = try origin("https://example.org/")
@@ -224,11 +224,11 @@ struct BoardTests {
         #expect(board.standing(host).connections == 2)
     }
 
-    @Test("what is known of a host's small answers outlives its requests, and counts for it alone")
+    @Test("facts about a host's small answers outlive its requests, and apply to that host only")
     func sharing() throws {
         let board = HostBoard(clock: clock.read)
         let (host, other) = (try origin("https://example.org/"), try origin("https://www.example.org/"))
-        // The second begins before the first is over.
+        // The second transfer begins before the first has ended.
         #expect(board.admit(host, limit: 9) && board.admit(host, limit: 9) && board.admit(other, limit: 9))
         for _ in 0..<2 {
             board.began(host)
@@ -246,7 +246,7 @@ struct BoardTests {
         #expect(board.standing(host).sharing == .one)
     }
 
-    @Test("so many transfers are admitted to a host at one time, each until it is over")
+    @Test("a limited number of transfers are admitted to a host at one time, each until it ends")
     func admission() throws {
         let board = HostBoard(clock: clock.read)
         let (host, other) = (try origin("https://example.org/"), try origin("https://www.example.org/"))
@@ -260,13 +260,13 @@ struct BoardTests {
     }
 }
 
-@Suite("Something for each of many origins")
+@Suite("A table of values by origin")
 struct OriginTableTests {
     private func origins(_ count: Int) throws -> [HTTPURL.Origin] {
         try (0..<count).map { try HTTPURL(parsing: "http://h\($0).example/").origin }
     }
 
-    @Test("nothing is there before it is added, and a change without an addition adds nothing")
+    @Test("a value exists only once it is added, and a change without an addition adds no value")
     func adding() throws {
         let host = try origins(1)[0]
         var table = OriginTable<Int>()
@@ -280,12 +280,12 @@ struct OriginTableTests {
         #expect(
             table.change(host, adding: 4) { value -> Int in
                 value += 1; return value
-            } == 6, "what is there stays")
+            } == 6, "an existing value is kept")
         #expect(table.value(of: host) == 6 && table.count == 1)
     }
 
-    /// Against a dictionary: the row that takes a removed one's place, the row asked for last, the last row.
-    @Test("it holds what a dictionary holds after any five steps: asked, changed, added, removed")
+    /// Compares the table with a dictionary: the row that replaces a removed one, the row used last, the last row.
+    @Test("it has the contents of a dictionary after any five steps: read, change, add, remove")
     func likeDictionary() throws {
         let hosts = try origins(3)
         let choices = 4 * hosts.count

@@ -12,13 +12,13 @@ struct BufferPoolTests {
         return pool.take(count, into: &buffer) ? buffer : nil
     }
 
-    @Test("so much is held at once, and what is given back is room for others")
+    @Test("the bytes held at once are limited, and returned buffers make room for others")
     func bounded() throws {
         var buffers: [[UInt8]] = []
         while let buffer = taken(1 << 20) { buffers.append(buffer) }
         let held = buffers.reduce(0) { $0 + $1.capacity }
         #expect((BufferPool.mostHeld - (16 << 10)...BufferPool.mostHeld).contains(held))
-        // Where many are held, room is given as bytes come.
+        // If many buffers are held, the pool grants capacity only as bytes arrive.
         let whole = buffers.prefix { $0.capacity >= 1 << 20 }.count
         #expect((14...16).contains(whole) && buffers[whole...].allSatisfy { $0.capacity < 20 << 10 })
         pool.give(&buffers[0])
@@ -29,7 +29,7 @@ struct BufferPoolTests {
         #expect(pool.grow(&one, to: 4 << 20) && one.capacity >= 4 << 20)
     }
 
-    @Test("bytes that were made elsewhere count, too")
+    @Test("bytes allocated elsewhere count, too")
     func adopted() {
         var bytes = [UInt8](repeating: 0, count: BufferPool.mostHeld)
         pool.adopt(bytes)
@@ -38,7 +38,7 @@ struct BufferPoolTests {
         #expect(taken(100) != nil)
     }
 
-    @Test("a buffer is used again, the large ones for what is large", arguments: [10_000, 64 << 10, 100_000, 1 << 20])
+    @Test("a buffer is reused, a large one for large files", arguments: [10_000, 64 << 10, 100_000, 1 << 20])
     func again(count: Int) throws {
         var buffer = try #require(taken(count))
         buffer.append(contentsOf: [1, 2, 3])

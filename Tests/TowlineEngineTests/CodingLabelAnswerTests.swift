@@ -30,7 +30,7 @@ struct CodingLabelAnswerTests {
     }
 
     @Test(
-        "is the stored file if name and first bytes agree, in however many pieces they come",
+        "is the stored file if name and first bytes agree, however the bytes are split",
         arguments: [[gzip], [[0x1F], [0x8B]], [[], [0x1F], [0x8B, 0x08]]] as [[[UInt8]]])
     func label(_ pieces: [[UInt8]]) throws {
         #expect(try coding("src.tar.gz", pieces) == nil)

@@ -41,13 +41,13 @@ struct CookieJarTests {
         #expect(lines(jar, "a.test", stored: true, file: file) == file)
         #expect(lines(jar, "a.test", stored: true, file: [Self.line("a.test", "late", "1")]) == file)
         #expect(lines(jar, "a.test").isEmpty)
-        // A server that sets the cookie makes it its own.
+        // A server that sets the cookie becomes its owner.
         jar.update(lent: file, returned: [Self.line("a.test", "stored", "2")])
         #expect(lines(jar, "a.test") == [Self.line("a.test", "stored", "2")])
     }
 
-    /// A Secure cookie of the file needs TLS, also for localhost, and no response over http replaces it. A Secure
-    /// cookie that a server sets is libcurl's to judge.
+    /// A Secure cookie of the file needs TLS, also for localhost, and no response over http replaces it. libcurl judges
+    /// a Secure cookie that a server sets.
     @Test(arguments: ["127.0.0.1", "localhost", "a.test"]) func secureCookies(_ host: String) {
         let jar = CookieJar()
         let file = [Self.line(host, "safe", "1", secure: true)]
@@ -78,7 +78,7 @@ struct CookieJarTests {
         jar.update(lent: [old], returned: [Self.line("a.test", "x", "2")])
         jar.update(lent: [old], returned: [])
         #expect(jar.lines == [Self.line("a.test", "x", "2")])
-        // An unchanged cookie does not bring back the old value.
+        // An unchanged cookie does not restore the old value.
         jar.update(lent: [old], returned: [old, Self.line("a.test", "y", "1")])
         #expect(jar.lines == [Self.line("a.test", "x", "2"), Self.line("a.test", "y", "1")])
     }

@@ -3,8 +3,8 @@ import TowlineCore
 
 @testable import TowlineEngine
 
-/// A whole small file is held in memory while it comes, and written once it is known where it goes.
-@Suite("Small answers come in one piece")
+/// A complete small file is held in memory while it arrives, and written once its destination is known.
+@Suite("Small answers are delivered in one piece")
 struct GatheringTests {
     private static let length: Int64 = 3000
 
@@ -17,7 +17,7 @@ struct GatheringTests {
             sharing: sharing, buffers: buffers)
     }
 
-    /// The head of an answer that is the whole file.
+    /// Returns the head of an answer that contains the complete file.
     private func head(_ length: Int64, ranged: Bool = true, _ more: [(String, String)] = []) -> ResponseHead {
         var fields = [("Content-Length", "\(length)"), ("ETag", "\"a\"")] + more
         if ranged { fields.append(("Content-Range", "bytes 0-\(length - 1)/\(length)")) }
@@ -37,7 +37,7 @@ struct GatheringTests {
         return true
     }
 
-    @Test("it is told of once, when it is there, and written when it has a place", arguments: [true, false])
+    @Test("it is reported once, when it is complete, and written when it has a sink", arguments: [true, false])
     func delivered(ranged: Bool) throws {
         let bench = try bench()
         #expect(isBrief(bench.writer.receivedHead(head(Self.length, ranged: ranged))))
@@ -54,7 +54,7 @@ struct GatheringTests {
                 == AttemptProgress(position: Self.length, received: Self.length, isHeldBack: false))
     }
 
-    @Test("without a place its bytes are dropped")
+    @Test("without a sink its bytes are dropped")
     func dropped() throws {
         let bench = try bench()
         _ = bench.writer.receivedHead(head(Self.length))
@@ -64,7 +64,7 @@ struct GatheringTests {
         #expect(bench.log.entries.isEmpty && bench.writer.progress.position == nil)
     }
 
-    @Test("more than its head promised is not held")
+    @Test("more bytes than its head promised are not held")
     func excess() throws {
         let bench = try bench()
         _ = bench.writer.receivedHead(head(Self.length))
@@ -79,7 +79,7 @@ struct GatheringTests {
         #expect(bench.holds(ByteRange(0, Self.length)) && bench.sink.bytes.count == Int(Self.length))
     }
 
-    @Test("one that breaks off leaves what came of it")
+    @Test("an answer that breaks off keeps its bytes")
     func broken() throws {
         let bench = try bench()
         _ = bench.writer.receivedHead(head(Self.length))
@@ -91,14 +91,14 @@ struct GatheringTests {
         #expect(bench.writer.progress.position == 1200 && bench.holds(ByteRange(0, 1200)))
     }
 
-    /// The head of an answer that does not say how long it is.
+    /// Returns the head of an answer that does not state its length.
     private func endless(_ version: ResponseHead.Version) -> ResponseHead {
         let chunks = version == .http1_1 ? [("Transfer-Encoding", "chunked")] : []
         return ResponseHead(status: 200, fields: HTTPFields([("ETag", "\"a\"")] + chunks), version: version)
     }
 
     @Test(
-        "of one without a length its end tells it, where that is sure",
+        "the end of an answer without a length shows the length, if the end is certain",
         arguments: [AttemptEnd.Framing.delimited, .stream])
     func withoutLength(_ framing: AttemptEnd.Framing) throws {
         let bench = try bench()
@@ -117,7 +117,7 @@ struct GatheringTests {
         #expect(WriterBench.word(bench.writer.conclude()) == "complete" && bench.holds(ByteRange(0, Self.length)))
     }
 
-    @Test("one without a length that breaks off has none")
+    @Test("an answer without a length that breaks off has no complete length")
     func withoutLengthBroken() throws {
         let bench = try bench()
         _ = bench.writer.receivedHead(endless(.http1_1))
@@ -130,9 +130,9 @@ struct GatheringTests {
         #expect(facts.representation.completeLength == nil && !bench.writer.holdsWhole)
     }
 
-    @Test("one without a length that is not small goes where the transfer says, from its first byte")
+    @Test("an answer without a length that is not small is written where the transfer says, from its first byte")
     func withoutLengthLong() throws {
-        // What is held is less than a whole number of pieces.
+        // The held bytes are fewer than a whole number of pieces.
         let (limit, piece) = (SmallFilePolicy.longest + 1, Int64(16 << 10))
         let bench = try bench()
         _ = bench.writer.receivedHead(endless(.http1_1))
@@ -151,7 +151,7 @@ struct GatheringTests {
         #expect(bench.body(ByteRange(limit - piece, limit)) == "consumed")
         bench.writer.ended(.complete(.delimited))
         #expect(bench.ending == "complete" && bench.holds(ByteRange(0, limit)))
-        // On a connection that is shared it is given up, as one whose head says so is.
+        // On a shared connection it is stopped, like an answer whose head states that it is long.
         let shared = try self.bench(sharing: .one)
         _ = shared.writer.receivedHead(endless(.http2))
         let less = SharingPolicy.smallLimit
@@ -161,7 +161,7 @@ struct GatheringTests {
         #expect(shared.ending == "alone" && shared.reports.count == 1 && shared.log.entries.isEmpty)
     }
 
-    @Test("one without a length that is late is told of as one that is not small", arguments: [false, true])
+    @Test("a late answer without a length is reported as one that is not small", arguments: [false, true])
     func withoutLengthLate(_ isLimited: Bool) throws {
         let bench = try bench(limiters: isLimited ? [RateLimiter(rate: 1000)] : [])
         _ = bench.writer.receivedHead(endless(.http2))
@@ -180,7 +180,7 @@ struct GatheringTests {
         #expect(bench.writer.promise == .long)
     }
 
-    @Test("over a connection that is shared it may take its time, and is given up where it is not small")
+    @Test("over a shared connection it may take its time, and is stopped once it is not small")
     func withoutLengthLateAndShared() throws {
         let bench = try bench(sharing: .one)
         _ = bench.writer.receivedHead(endless(.http2))
@@ -191,14 +191,14 @@ struct GatheringTests {
         #expect(bench.body(ByteRange(limit, limit + 1)) == "stop")
         bench.writer.ended(.stopped)
         #expect(bench.ending == "alone" && bench.writer.promise == .long)
-        // One that says how long it is was let go on with.
+        // An answer that states its length was allowed to continue.
         let known = try self.bench(sharing: .one)
         _ = known.writer.receivedHead(head(Self.length))
         known.writer.endIsLate()
         #expect(known.reports.count == 1 && known.writer.promise == .small)
     }
 
-    @Test("one that ends with its connection is not held")
+    @Test("an answer that ends with its connection is not held")
     func withoutFraming() throws {
         let bench = try bench()
         let head = ResponseHead(status: 200, fields: HTTPFields([("ETag", "\"a\"")]), version: .http1_1)
@@ -209,7 +209,7 @@ struct GatheringTests {
         ResponseHead(status: 302, fields: HTTPFields([("Location", "/there")] + fields), version: version)
     }
 
-    @Test("a redirect is told of once, when its body is over, which is dropped", arguments: [true, false], [0, 300])
+    @Test("a redirect is reported once, at the end of its body, which is dropped", arguments: [true, false], [0, 300])
     func redirected(_ hasLength: Bool, _ length: Int) throws {
         let bench = try bench()
         let fields = hasLength ? ("Content-Length", "\(length)") : ("Transfer-Encoding", "chunked")
@@ -227,7 +227,7 @@ struct GatheringTests {
         #expect(bench.writer.promise == .small && bench.writer.progress.received == 0)
     }
 
-    @Test("one whose body is late is told of, and what comes then is dropped all the same")
+    @Test("a redirect with a late body is reported, and its later bytes are dropped")
     func lateRedirect() throws {
         let bench = try bench()
         _ = bench.writer.receivedHead(redirect([("Content-Length", "300")]))
@@ -243,7 +243,7 @@ struct GatheringTests {
         #expect(bench.log.entries.isEmpty)
     }
 
-    @Test("one with a long body is told of at its head, and closed")
+    @Test("a redirect with a long body is reported at its head, and closed")
     func longRedirect() throws {
         for fields in [[("Content-Length", "16385")], []] {
             let bench = try bench()
@@ -260,7 +260,7 @@ struct GatheringTests {
         #expect(isDelivered(chunks) && WriterBench.word(chunks.writer.conclude()) == "stopped")
     }
 
-    @Test("one that is late is told of, waits for its place, and goes there from its first byte")
+    @Test("a late answer is reported, waits for its sink, and is written from its first byte")
     func late() throws {
         let bench = try bench()
         _ = bench.writer.receivedHead(head(Self.length))
@@ -281,7 +281,7 @@ struct GatheringTests {
         #expect(bench.holds(ByteRange(0, Self.length)) && bench.ending == "complete")
     }
 
-    @Test("one of which no byte has come when it is late waits for its place, too")
+    @Test("an answer without a byte when it is late waits for its sink, too")
     func lateFirstByte() throws {
         let bench = try bench()
         _ = bench.writer.receivedHead(head(Self.length))
@@ -294,7 +294,7 @@ struct GatheringTests {
     }
 
     @Test(
-        "one that is whole when it is called late is written once it has a place, whichever comes first, end or place",
+        "a late answer that is complete is written once it has a sink, whether its end or the sink comes first",
         arguments: [true, false])
     func lateAndOver(endsFirst: Bool) throws {
         let bench = try bench()
@@ -312,7 +312,7 @@ struct GatheringTests {
         #expect(bench.holds(ByteRange(0, Self.length)))
     }
 
-    @Test("one that a limit holds back is told of first")
+    @Test("an answer that a limit holds back is reported first")
     func limited() throws {
         let clock = ManualClock()
         let limiter = RateLimiter(rate: 100, clock: clock.read)
@@ -327,7 +327,7 @@ struct GatheringTests {
         }
     }
 
-    @Test("a digest is compared when its bytes are written")
+    @Test("a digest is compared when the bytes are written")
     func digest() throws {
         let bench = try bench()
         let wrong = "sha-256=:" + String(repeating: "A", count: 43) + "=:"
@@ -338,7 +338,7 @@ struct GatheringTests {
         #expect(WriterBench.word(bench.writer.conclude()) == "digest from 0")
     }
 
-    @Test("on a connection that is shared it may take longer, and what is not small is given up")
+    @Test("on a shared connection it may take longer, and a file that is not small is stopped")
     func shared() throws {
         func disposition(_ head: ResponseHead, over version: ResponseHead.Version) throws -> (HeadDisposition, String?)
         {
@@ -356,12 +356,12 @@ struct GatheringTests {
         #expect(try disposition(long, over: .http1_1) == (.stop, "alone"))
         #expect(try disposition(ResponseHead(status: 200), over: .http2) == (.proceedBriefly(within: .seconds(1)), nil))
         #expect(try disposition(ResponseHead(status: 200), over: .http1_1) == (.stop, "alone"))
-        // What nobody wants is read as from any other connection.
+        // An unwanted answer is read as on any other connection.
         let missing = ResponseHead(status: 404, fields: HTTPFields([("Content-Length", "9")]))
         #expect(try disposition(missing, over: .http2) == (.proceed, nil))
     }
 
-    @Test("it promises no more small answers where one would be given up over a shared connection, held or not")
+    @Test("it promises no small answers if this one would be stopped on a shared connection, held or not")
     func promise() throws {
         let limit = SharingPolicy.smallLimit
         var full = [UInt8](repeating: 0, count: BufferPool.mostHeld)
@@ -376,7 +376,7 @@ struct GatheringTests {
         pool.give(&full)
     }
 
-    @Test("what is held is given back, whatever becomes of it", arguments: 0..<5)
+    @Test("held buffers are returned, however the attempt ends", arguments: 0..<5)
     func givenBack(_ way: Int) throws {
         let pool = BufferPool()
         func run() throws {
@@ -399,12 +399,12 @@ struct GatheringTests {
             }
         }
         try run()
-        // All of it is there to be had again.
+        // All of the pool's capacity is available again.
         var all: [UInt8] = []
         #expect(pool.grow(&all, to: BufferPool.mostHeld))
     }
 
-    @Test("what was told of is written as soon as it has a place, whether more comes or not")
+    @Test("reported bytes are written as soon as they have a sink, whether more arrive or not")
     func writtenAtOnce() throws {
         let bench = try bench()
         _ = bench.writer.receivedHead(head(Self.length))
@@ -417,7 +417,7 @@ struct GatheringTests {
         #expect(bench.holds(ByteRange(0, 2000)) && bench.writer.progress.position == 2000)
     }
 
-    @Test("where too much is held already it goes the usual way, and from a shared connection to one of its own")
+    @Test("if the pool is full, the answer is not held, and moves from a shared connection to its own")
     func noRoom() throws {
         let pool = BufferPool()
         var others = [UInt8](repeating: 0, count: BufferPool.mostHeld - (10 << 10))
@@ -431,7 +431,7 @@ struct GatheringTests {
         #expect(shared.writer.receivedHead(head(20 << 10)) == .stop)
         shared.writer.ended(.stopped)
         #expect(shared.ending == "alone" && shared.writer.promise == .small)
-        // One that grows may find that there is none any more.
+        // An answer that grows may find that the pool is full meanwhile.
         pool.give(&others)
         others = [UInt8](repeating: 0, count: BufferPool.mostHeld - (30 << 10))
         pool.adopt(others)
@@ -442,7 +442,8 @@ struct GatheringTests {
         pool.give(&others)
         others = [UInt8](repeating: 0, count: BufferPool.mostHeld - (40 << 10))
         pool.adopt(others)
-        // So may one whose head came before its body; on a shared connection nobody waits for a place.
+        // The same holds for an answer whose head came before its body; on a shared connection no attempt waits for a
+        // sink.
         let known = try bench(sharing: .one, buffers: pool)
         #expect(isBrief(known.writer.receivedHead(head(100 << 10))))
         #expect(known.body(ByteRange(0, 16 << 10)) == "consumed")
@@ -453,7 +454,7 @@ struct GatheringTests {
         #expect(isBrief(try bench(buffers: pool).writer.receivedHead(head(20 << 10))))
     }
 
-    @Test("what is longer, a part, or goes to a stream, is not held")
+    @Test("an answer that is longer, is a part, or goes to a stream, is not held")
     func notHeld() throws {
         #expect(try bench().writer.receivedHead(head(SmallFilePolicy.longest + 1)) == .pause)
         #expect(isBrief(try bench().writer.receivedHead(head(SmallFilePolicy.longest))))

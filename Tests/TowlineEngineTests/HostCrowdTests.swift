@@ -3,7 +3,7 @@ import TowlineCore
 
 @testable import TowlineEngine
 
-@Suite("How many downloads a host serves at the same time")
+@Suite("The number of downloads that a host serves at the same time")
 struct HostCrowdTests {
     @Test("a host that refuses all but one is asked one at a time, after a few refusals")
     func single() {

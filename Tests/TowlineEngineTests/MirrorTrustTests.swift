@@ -3,7 +3,7 @@ import TowlineCore
 
 @testable import TowlineEngine
 
-/// A mirror over http is not believed for a file that is requested over https.
+/// A mirror over http is not trusted for a file that is requested over https.
 struct MirrorTrustTests {
     private static let sha256 = "sha256:" + String(repeating: "ab", count: 32)
 

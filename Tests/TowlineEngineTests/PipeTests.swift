@@ -4,9 +4,9 @@ import TowlineCore
 
 @testable import TowlineEngine
 
-/// Bytes that an attempt never sees: they wait in a pipe, and go from there to their file.
+/// Tests bytes that bypass an attempt: they wait in a pipe, and go from there to their file.
 @Suite struct PipeTests {
-    /// A pipe, and what was put into it.
+    /// A pipe and the bytes that were put into it.
     private struct Pipe {
         let ends: [Int32]
 
@@ -24,7 +24,7 @@ import TowlineCore
         func close() { for end in ends { Glibc.close(end) } }
     }
 
-    /// An attempt at 300,000 bytes, of which 50,000 came.
+    /// Returns an attempt for 300,000 bytes that has received 50,000 of them.
     private func begun(_ fields: [(String, String)] = [], limiters: [RateLimiter] = []) throws -> WriterBench {
         let bench = try WriterBench(ByteRange(0, 300_000), limiters: limiters)
         bench.head(ByteRange(0, 300_000), fields)
@@ -50,7 +50,7 @@ import TowlineCore
         }
     }
 
-    @Test("they are written, counted and marked where the ones before them ended")
+    @Test("they are written, counted and marked after the bytes before them")
     func written() throws {
         let bench = try begun()
         #expect(bench.writer.takesPipes && bench.writer.wanted == 250_000)
@@ -72,7 +72,7 @@ import TowlineCore
         #expect(bench.holds(ByteRange(0, 300_000)) && bench.log.marksFollowBytes(from: 0))
     }
 
-    @Test("a segment that became shorter ends where it does now, whatever is in the pipe")
+    @Test("a segment that became shorter ends at its new end, whatever the pipe contains")
     func cut() throws {
         let bench = try begun()
         bench.writer.shrink(to: 70_000)
@@ -84,7 +84,7 @@ import TowlineCore
         #expect(bench.log.marks.last == 70_000 && bench.holds(ByteRange(0, 70_000)))
     }
 
-    @Test("a limit that comes meanwhile holds them back, and they stay in the pipe")
+    @Test("a limit set meanwhile holds them back, and they stay in the pipe")
     func limited() throws {
         let limiter = RateLimiter(rate: 0)
         let bench = try begun(limiters: [limiter])
@@ -102,7 +102,7 @@ import TowlineCore
         #expect(bench.holds(ByteRange(0, 70_000)) && !bench.writer.progress.isHeldBack)
     }
 
-    @Test("what could not be written is not claimed")
+    @Test("bytes that could not be written are not claimed")
     func failing() throws {
         let bench = try begun()
         bench.sink.fail(from: 120_000)

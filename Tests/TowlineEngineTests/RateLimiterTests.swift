@@ -2,11 +2,11 @@ import Testing
 
 @testable import TowlineEngine
 
-@Suite("A limit that many share")
+@Suite("A rate limit with many users")
 struct RateLimiterTests {
     private let clock = ManualClock()
 
-    /// The bytes that pass in a second, asked for in pieces every millisecond.
+    /// Returns the number of bytes that pass in a second, requested in pieces every millisecond.
     private func second(of limiter: RateLimiter, piece: Int = 100) -> Int {
         var passed = 0
         for _ in 0..<1000 {
@@ -40,7 +40,7 @@ struct RateLimiterTests {
         #expect(isNear(second(of: limiter), 50_000))
     }
 
-    @Test("a limit that is lowered takes back what was saved up for the higher one")
+    @Test("lowering a limit discards the savings of the higher one")
     func lowered() {
         let limiter = RateLimiter(rate: 10_000_000, clock: clock.read)
         limiter.setRate(100_000)
@@ -48,7 +48,7 @@ struct RateLimiterTests {
         #expect(limiter.take(1) != nil)
     }
 
-    @Test("a limit that is lifted frees those who wait")
+    @Test("lifting a limit frees waiting transfers")
     func lifted() {
         let limiter = RateLimiter(rate: 1000, clock: clock.read)
         _ = limiter.take(1_000_000)
@@ -57,7 +57,7 @@ struct RateLimiterTests {
         #expect(limiter.take(1_000_000) == nil)
     }
 
-    @Test("threads together pass what one would")
+    @Test("several threads together pass as many bytes as one would")
     func threads() async {
         let limiter = RateLimiter(rate: 1_000_000, clock: clock.read)
         clock.advance(.seconds(10))
@@ -65,7 +65,7 @@ struct RateLimiterTests {
             for _ in 0..<8 { group.addTask { (0..<1000).count { _ in limiter.take(100) == nil } } }
             return await group.reduce(0, +)
         }
-        // The clock stands still: the burst of a tenth of a second is all there is.
+        // The clock stands still: only the burst of a tenth of a second passes.
         #expect(passed == 1000)
     }
 }

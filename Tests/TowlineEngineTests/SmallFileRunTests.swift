@@ -6,7 +6,7 @@ import TransferSimulation
 
 @testable import TowlineEngine
 
-/// Small files of a list: one request, and the file is there; whatever else happens is for a whole transfer.
+/// Tests small files of a list: one request is enough, and every other case becomes a complete transfer.
 @Suite("Small files of a list") struct SmallFileRunTests {
     static let length: Int64 = 50_000
 
@@ -22,7 +22,7 @@ import TransferSimulation
         #expect(!site.hasPart)
     }
 
-    @Test("one request, and the file is there at once", arguments: [1, 50_000, 1_000_000] as [Int64])
+    @Test("one request, and the file is published at once", arguments: [1, 50_000, 1_000_000] as [Int64])
     func atOnce(_ length: Int64) throws {
         let site = site(length: length, rate: 50_000_000)
         site.storage.fail { $0 == .create ? TowlineError(.diskFailure, "no part file is needed") : nil }
@@ -31,7 +31,7 @@ import TransferSimulation
         #expect(site.server.requests.count == 1 && site.server.served == length && outcome.received == length)
     }
 
-    @Test("one that comes slowly is written as it comes") func slow() throws {
+    @Test("a slow file is written as it arrives") func slow() throws {
         let site = site(rate: 20_000)
         expectFile(site, try site.download())
         #expect(site.server.requests.count == 1 && site.server.served == Self.length)
@@ -46,7 +46,7 @@ import TransferSimulation
         #expect(site.server.requests.count == 1)
     }
 
-    /// The whole transfer that takes over must not count the response again.
+    /// The complete transfer that takes over must not count the response again.
     @Test("a declined file is one request and one response of its host") func declinedIsCountedOnce() throws {
         let site = site()
         site.storage.fail { $0 == .publish ? TowlineError(.diskFailure, "no space left") : nil }
@@ -69,7 +69,7 @@ import TransferSimulation
         #expect(standing.connections == 0 && standing.answers == 1)
     }
 
-    @Test("a redirect is followed, and the name is that of the list") func redirect() throws {
+    @Test("a redirect is followed, and the name comes from the list") func redirect() throws {
         let target = Resource(length: Self.length)
         let site = site(.always(.redirect(302, to: "/other.bin")), more: ["/other.bin": target])
         let outcome = try site.download()
@@ -78,16 +78,16 @@ import TransferSimulation
         #expect(site.server.requests.count == 2)
     }
 
-    @Test("a status that passes is tried again, one that stays is an error") func statuses() throws {
+    @Test("a transient status is retried, a permanent one is an error") func statuses() throws {
         let passing = site(.first(2, .status(503)))
         expectFile(passing, try passing.download())
         let staying = site(.always(.status(404)))
         #expect(try staying.download().code == .notFound)
-        // Confirmed once, by a request without Range.
+        // The refusal is confirmed once, by a request without Range.
         #expect(!staying.hasFile && !staying.hasPart && staying.server.requests.count == 2)
     }
 
-    @Test("a response that is cut is completed or asked for again", arguments: [0, 1, 25_000] as [Int64])
+    @Test("a cut response is completed or requested again", arguments: [0, 1, 25_000] as [Int64])
     func cut(_ count: Int64) throws {
         let site = site(.first(1, .shortBody(after: count)))
         expectFile(site, try site.download())
@@ -112,8 +112,8 @@ import TransferSimulation
         #expect(!site.hasFile && !site.hasPart)
     }
 
-    /// Small files make no claims: a crash costs the file that was under way.
-    @Test("a crash at any moment leaves the file or nothing", arguments: [false, true])
+    /// Small files claim no bytes: a crash costs the file that was under way.
+    @Test("a crash at any moment leaves the complete file or no file", arguments: [false, true])
     func crashes(_ powerCut: Bool) throws {
         for milliseconds in 0..<60 {
             let site = site(rate: 2_000_000)
@@ -124,7 +124,7 @@ import TransferSimulation
     }
 }
 
-/// True the first time.
+/// Returns `true` only the first time.
 private final class Once: Sendable {
     private let isUsed = Atomic(false)
 

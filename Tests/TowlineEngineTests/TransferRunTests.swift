@@ -5,8 +5,9 @@ import TransferSimulation
 
 @testable import TowlineEngine
 
-/// Whole transfers with a server, a disk and a clock in memory: what takes hours, or depends on a moment, on a real machine.
-@Suite("Whole transfers") struct TransferRunTests {
+/// Tests complete transfers with a server, a disk and a clock in memory: cases that take hours or exact timing in
+/// reality.
+@Suite("Complete transfers") struct TransferRunTests {
     static let length: Int64 = 3_000_000
 
     private func site(rate: Int64? = nil, length: Int64 = length, _ behaviour: Behaviour = .correct) -> SimulatedSite {
@@ -21,8 +22,8 @@ import TransferSimulation
 
     // MARK: Crashes
 
-    /// Processes that end one after another, each a few milliseconds later than the last one: the file is right, and what
-    /// they had written is not fetched again.
+    /// Processes that end one after another, each a few milliseconds later than the one before: the file is right, and
+    /// written bytes are not fetched again.
     @Test("a process may end at any moment", arguments: [1, 4], [false, true])
     func crashes(_ connections: Int, _ powerCut: Bool) throws {
         for step in 1...25 {
@@ -35,14 +36,14 @@ import TransferSimulation
             }
             expectFile(site, try site.download { $0.connections = connections }, "killed every \(step * 5) ms")
             guard !powerCut else { continue }
-            // Each crash costs what was under way and the overlap that is compared.
+            // Each crash costs the bytes under way and the compared overlap.
             let lost = Int64(4 * connections) * (256 << 10)
             let served = site.server.served
             #expect(served <= Self.length + lost, "\(served) bytes, killed every \(step * 5) ms")
         }
     }
 
-    @Test("a power cut costs what came since the last checkpoint") func powerCut() throws {
+    @Test("a power cut costs the bytes since the last checkpoint") func powerCut() throws {
         let site = site(rate: 2_000_000, length: 80_000_000)
         try site.downloadAndCrash(after: .seconds(30), powerCut: true)
         let before = site.server.served
@@ -51,7 +52,7 @@ import TransferSimulation
         #expect(site.server.served - before < 80_000_000 - 30_000_000, "\(site.server.served - before)")
     }
 
-    /// Without a sync nothing is durable, whatever was written.
+    /// Without a sync no byte is durable, however many are written.
     @Test("a power cut after syncs that failed costs everything, and the file is right") func failedSyncs() throws {
         let site = site(rate: 2_000_000, length: 20_000_000)
         site.storage.fail { $0 == .synchronize ? TowlineError(.diskFailure, "input/output error") : nil }
@@ -115,7 +116,7 @@ import TransferSimulation
         #expect(site.simulation.now - begin < .seconds(5))
     }
 
-    @Test("a silent connection is replaced when its time is over, and what came is kept") func stall() throws {
+    @Test("a silent connection is replaced after its time limit, and received bytes are kept") func stall() throws {
         let site = site(rate: 2_000_000, .first(1, .stall(after: 2_000_000)))
         expectFile(site, try site.download { $0.stallTimeout = .seconds(20) })
         let requests = site.server.requests
@@ -140,7 +141,7 @@ import TransferSimulation
         #expect(seconds > 18.5 && seconds < 21.5, "\(seconds) s")
     }
 
-    @Test("further connections are opened where they help, and no byte comes twice") func furtherConnections() throws {
+    @Test("further connections are opened if they help; no byte is fetched twice") func furtherConnections() throws {
         let site = site(rate: 1_000_000, length: 40_000_000)
         let begin = site.simulation.now
         expectFile(site, try site.download { $0.connections = nil })
@@ -157,7 +158,7 @@ import TransferSimulation
 
     // MARK: The disk
 
-    @Test("a disk that fills up ends the transfer, and what came is kept") func diskFull() throws {
+    @Test("a full disk ends the transfer, and received bytes are kept") func diskFull() throws {
         let site = site(rate: 10_000_000)
         site.storage.fail { step in
             guard case .write(let offset) = step, offset > 1_500_000 else { return nil }
@@ -182,7 +183,7 @@ import TransferSimulation
         #expect(site.server.served == before)
     }
 
-    /// Others may have the name at the end, though it was free at the start.
+    /// Another file may take the name by the end, although it was free at the start.
     @Test("a name that was taken meanwhile", arguments: ExistingPolicy.allCases)
     func nameTaken(_ existing: ExistingPolicy) throws {
         let site = site(rate: 1_000_000)
@@ -208,7 +209,7 @@ import TransferSimulation
 
     // MARK: The file on the server
 
-    @Test("a file that changes while it comes is never joined", arguments: [1, 4])
+    @Test("versions of a file that changes during the download are never joined", arguments: [1, 4])
     func change(_ connections: Int) throws {
         let resource = Resource(
             Version(length: 10_000_000), rate: 2_000_000,
@@ -218,17 +219,17 @@ import TransferSimulation
         try site.downloadAndCrash(after: .seconds(1)) { $0.connections = connections }
         let outcome = try site.download { $0.connections = connections }
         expectFile(site, outcome)
-        // A second connection finds out before the crash.
+        // A second connection discovers the change before the crash.
         #expect(outcome.says(.restarted) || connections > 1, "\(outcome.notices)")
     }
 
-    @Test("a finished file is not fetched again, with the same URL alone") func finished() throws {
+    @Test("a finished file is not fetched again, but only for the same URL") func finished() throws {
         let site = site()
         expectFile(site, try site.download())
         let requests = site.server.requests.count
         #expect(try site.download().succeeded)
         #expect(site.server.requests.count == requests)
-        // The same name from elsewhere.
+        // The same name from another URL.
         #expect(try site.download("/file.bin?other=1").code == .destinationExists)
     }
 }

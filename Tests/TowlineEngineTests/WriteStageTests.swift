@@ -3,7 +3,7 @@ import TowlineCore
 
 @testable import TowlineEngine
 
-/// What comes in many pieces is written in few calls, and none of it later than when nothing more is at hand.
+/// Bytes that arrive in many pieces are written in few calls, at the latest when no more bytes are available.
 @Suite struct WriteStageTests {
     private static let piece: Int64 = 16 << 10
     private static let size = Int64(WriteStage.size)
@@ -14,7 +14,7 @@ import TowlineCore
         bench.head(ByteRange(0, 900_000))
     }
 
-    /// Pieces one after the other, without a rest.
+    /// Delivers pieces one after the other, without a rest.
     private func pieces(_ range: ByteRange, of piece: Int64 = piece) -> String {
         var offset = range.lowerBound
         var answer = "consumed"
@@ -33,7 +33,7 @@ import TowlineCore
     @Test func manyPiecesAreOneCall() {
         #expect(pieces(ByteRange(0, 24 * Self.piece)) == "consumed")
         #expect(writes == [ByteRange(0, Self.size), ByteRange(Self.size, 2 * Self.size)])
-        // Nobody hears of what is not written yet.
+        // Progress does not include bytes that are not written yet.
         #expect(
             bench.writer.progress
                 == AttemptProgress(position: 2 * Self.size, received: 24 * Self.piece, isHeldBack: false))
@@ -43,12 +43,12 @@ import TowlineCore
             writes.last == ByteRange(2 * Self.size, 24 * Self.piece)
                 && bench.writer.progress.position == 24 * Self.piece)
         #expect(bench.holds(ByteRange(0, 24 * Self.piece)) && bench.log.marksFollowBytes(from: 0))
-        // There is nothing left to do.
+        // No bytes are left to write.
         #expect(bench.writer.bodyRests() && writes.count == 3)
     }
 
-    /// A transport reads as much as it can and hands that over in whole pieces and a shorter one. What a kill costs is one
-    /// reading and what was carried over from the one before: less than an interval.
+    /// A transport reads all available bytes and delivers whole pieces and a shorter one. A kill costs one reading and
+    /// the bytes carried over from the reading before: less than an interval.
     @Test(arguments: [175 << 10, 127 << 10, 100_000, 40_000, 33_000, 20_000])
     func littleIsCarriedOverToTheNextReading(_ reading: Int64) {
         for start in stride(from: Int64(0), to: 900_000, by: Int64.Stride(reading)) {
@@ -58,7 +58,7 @@ import TowlineCore
         }
     }
 
-    /// A little that comes alone waits for nothing, more than fits neither.
+    /// A few bytes that arrive alone are written at once, and so are more bytes than fit.
     @Test func notWhatComesAlone() {
         #expect(bench.body(ByteRange(0, 8191), rests: false) == "consumed")
         #expect(bench.writer.progress.position == 8191)
@@ -67,7 +67,7 @@ import TowlineCore
         #expect(writes.count == 2)
     }
 
-    /// In order, whatever the pieces: those that wait come before one that does not.
+    /// Bytes are written in order, whatever the pieces: waiting bytes come before later ones.
     @Test(arguments: [1000, 4095, 8192, 10_000, 16_384, 180_223, 180_224, 180_225, 200_000])
     func anyPieces(_ piece: Int64) {
         #expect(pieces(ByteRange(0, 20_000)) == "consumed")
@@ -78,7 +78,7 @@ import TowlineCore
         #expect(bench.log.marks.last == 900_000 && bench.log.marksFollowBytes(from: 0))
     }
 
-    /// The end comes without a rest as well.
+    /// The end of the response writes waiting bytes without a rest, too.
     @Test func theEndWrites() {
         #expect(pieces(ByteRange(0, 6 * Self.piece)) == "consumed")
         bench.writer.ended(.failed(TransportFailure(.bodyCut, "cut")))
@@ -86,7 +86,7 @@ import TowlineCore
         #expect(bench.writer.progress.position == 6 * Self.piece && bench.ending == "failed: bodyCut")
     }
 
-    /// A segment that was cut ends there, though bytes wait.
+    /// A segment that was cut ends at its new end, although more bytes wait.
     @Test func cut() {
         #expect(pieces(ByteRange(0, 3 * Self.piece)) == "consumed")
         bench.writer.shrink(to: 60_000)
@@ -96,7 +96,7 @@ import TowlineCore
         #expect(bench.ending == "stopped")
     }
 
-    /// What could not be written is not marked, not told of, and not tried again.
+    /// Bytes that could not be written are not marked, not reported, and not written again.
     @Test(arguments: [true, false]) func aFullDisk(_ rests: Bool) {
         #expect(pieces(ByteRange(0, Self.size + 9_000)) == "consumed")
         bench.sink.fail(from: Self.size + 19_000)

@@ -7,19 +7,19 @@ import TowlineEngine
 
 @testable import TowlineRegistry
 
-/// Rows 104 to 106 of the catalogue: what the next opening makes of files that something went wrong with.
+/// Rows 104 to 106 of the catalogue: opening damaged or missing files of the registry.
 @Suite struct DamageTests {
     private let state = TemporaryState()
     private static let count = 400
 
-    /// What a journal tells of download `number`, for the assembler's part.
+    /// Returns the download `number` as rebuilt from a journal, with metadata that marks its source.
     private static func found(_ number: Int) -> RegisteredDownload {
         var download = Sample.download(number)
         download.metadata = ["from": "journal"]
         return download
     }
 
-    /// 400 downloads, closed in order, or as a kill leaves them: with a log.
+    /// Creates a registry with 400 downloads, closed normally, or with a log as after a kill.
     private func make(isKilled: Bool = false) async throws {
         let registry = try await state.open()
         for start in Swift.stride(from: 0, to: Self.count, by: 20) {
@@ -39,7 +39,8 @@ import TowlineEngine
         }
     }
 
-    /// Opens; the journals know the first 390 and one more.
+    /// Opens the registry. The journals contain the first 390 downloads and one more. Returns the registry and the
+    /// directories that were searched for journals.
     private func reopen() async throws -> (SQLiteRegistry, [String]) {
         let asked = Mutex<[String]>([])
         let registry = try await state.open { directories in
@@ -62,7 +63,7 @@ import TowlineEngine
         let page = try await all(registry)
         #expect(directories == (0..<5).map { "/downloads/\($0)" })
         #expect(page.contains { $0.id == Sample.id(9_999) })
-        // What the journals know is there in any case, and as it was where it could be read.
+        // The list contains all downloads with journals. Readable entries of the old list are unchanged.
         for number in 0..<390 { #expect(page.contains { $0.id == Sample.id(number) }, "\(number)") }
         #expect(page.count { $0.metadata["from"] == nil } >= fewest)
         for download in page where download.metadata["from"] == nil {
@@ -109,14 +110,14 @@ import TowlineEngine
         try await expectRebuilt(registry, directories, fewest: 50)
     }
 
-    /// What was read is in the new database's log until that is brought into it: nothing may be lost with the log.
+    /// The rebuilt list is complete before it gets its name, even while its log is not merged into the database.
     @Test func theNewListIsWholeBeforeItHasItsName() async throws {
         try await make()
         corrupt("registry.sqlite", 0..<100)
         let other = Mutex<DatabaseQueue?>(nil)
         let path = state.database + ".rebuilding"
         let registry = try await state.open { _ in
-            // SQLite brings the log in when the last connection closes: this one keeps it from that.
+            // SQLite merges the log when the last connection closes. This connection prevents the merge.
             let queue = try? DatabaseQueue(path: path)
             _ = try? queue?.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM downloads") }
             other.withLock { $0 = queue }
@@ -127,7 +128,7 @@ import TowlineEngine
         await registry.close()
     }
 
-    /// A journal's download that is in the list under another identity, or without its name, is not added.
+    /// A download from a journal is not added if the list contains it with another identity or without a name.
     @Test func whatIsListedIsNotFoundAgain() async throws {
         let registry = try await state.open()
         var unnamed = Sample.download(1)
@@ -144,10 +145,10 @@ import TowlineEngine
                 return download
             }
             return [
-                // The same but for what is secret, under the name that the list had not heard of.
+                // This download differs only in secrets, and has a name that the list did not contain.
                 found(1) { $0.source = "\($0.host)/files/1.iso?X-Amz-Signature=other&part=1" },
                 found(2) { $0.source = "\($0.host)/elsewhere" },
-                // Neither of these is one that is listed.
+                // The list contains none of the following downloads.
                 found(1) { ($0.source, $0.id) = ($0.source.replacing("files", with: "FILES"), Sample.id(201)) },
                 found(3) { $0.name = "another" },
                 found(4),
@@ -171,7 +172,8 @@ import TowlineEngine
 
     private static let stride = getenv("TOWLINE_TORTURE") == nil ? 5 : 1
 
-    /// Page by page: found at the opening or at a later call, the list is rebuilt, and no call fails for good.
+    /// Damages one page at a time. The list is rebuilt, at the opening or at a later call, and no call fails
+    /// permanently.
     @Test(arguments: [false, true])
     func row104GarbageInAPage(zeros: Bool) async throws {
         try await make()
@@ -230,7 +232,7 @@ import TowlineEngine
         try await expectRebuilt(registry, directories, fewest: 0)
     }
 
-    /// The end of the log is what a power loss tears: no damage, and nothing lost but what was not promised.
+    /// A power failure can truncate the log. This is not damage, and no durable change is lost.
     @Test func aTornEndOfTheLogIsNoDamage() async throws {
         try await make(isKilled: true)
         let bytes = state.bytes("registry.sqlite-wal")
@@ -274,7 +276,7 @@ import TowlineEngine
         #expect(!state.names.contains { $0.contains("damaged") })
     }
 
-    /// A migration is one transaction: cut off, it leaves what was there.
+    /// A migration is one transaction. An interrupted migration leaves the old tables unchanged.
     @Test func row105AMigrationThatFailsLeavesTheOldTables() async throws {
         struct Cut: Error {}
         try await make()

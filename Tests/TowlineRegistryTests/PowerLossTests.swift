@@ -5,8 +5,8 @@ import TowlineEngine
 
 @testable import TowlineRegistry
 
-/// A process works on a registry under `strace`; its writes are replayed up to any point, what no sync covered is
-/// kept, dropped or torn, and the registry is opened on what is left.
+/// Tests of power failures. `strace` records the writes of a process, which are replayed up to any point. Data without
+/// a sync is kept, dropped or torn, and the registry is opened with the result.
 @Suite(.serialized) struct PowerLossTests {
     private static let states = getenv("TOWLINE_TORTURE") == nil ? 300 : 10_000
     private static let strace = "/usr/bin/strace"
@@ -28,12 +28,12 @@ import TowlineEngine
         print(
             "registry, power loss: \(tally.states) states of \(tally.logs) logs, \(tally.violations.count) violations")
         #expect(tally.violations.isEmpty, "\(tally.violations.prefix(5))")
-        // Many states with nothing in them would show little.
+        // Mostly empty states would make the test meaningless.
         #expect(tally.downloads > tally.states * 10)
     }
 
-    /// The checker is worth something: without the syncs of the log (`synchronous = NORMAL`), or of the database, it
-    /// finds promises that were broken.
+    /// The checker detects lost data: without the syncs of the log (as with `synchronous = NORMAL`), or of the
+    /// database, it finds broken guarantees.
     @Test(
         .enabled("needs strace and the right to trace") { canTrace() },
         arguments: ["registry.sqlite-wal", "registry.sqlite"])
@@ -55,7 +55,7 @@ import TowlineEngine
         var violations: [String] = []
     }
 
-    /// Two lives: the first ends in order or is killed, the second begins on what it left.
+    /// Runs two processes: the first ends normally or is killed, and the second continues with its files.
     private func explore(_ seed: UInt64, ignored: String?, statesPerLog: Int, _ tally: inout Tally) async throws {
         let place = TemporaryState()
         var model = Model()
@@ -94,7 +94,7 @@ import TowlineEngine
                 + (isKilled ? ["hold"] : []))
         if isKilled {
             #expect(child.wait(for: "done"))
-            // The tracer's end is not the victim's: its number is in the lock file.
+            // Kills the victim itself, not only the tracer. The lock file contains the process number.
             let line = String(decoding: place.bytes("registry.lock"), as: UTF8.self)
             if let process = line.split(separator: " ").first.flatMap({ Int32($0) }) { kill(process, SIGKILL) }
         }
@@ -103,7 +103,7 @@ import TowlineEngine
         return WriteLog(readFile(trace), directory: place.directory, names: Set(base.keys))
     }
 
-    /// Opens what is left and compares it with what was promised.
+    /// Opens the registry with the given files and compares its contents with the expected contents.
     private func check(_ image: [String: [UInt8]], _ model: Model, _ tally: inout Tally) async throws -> [String] {
         let place = TemporaryState()
         mkdir(place.directory, 0o700)
@@ -124,14 +124,14 @@ import TowlineEngine
     }
 }
 
-/// What the victim promised.
+/// The expected contents of the registry, from the output of the victim.
 private struct Model {
     struct Contents: Equatable {
-        /// Held bytes and state, by number.
+        /// The held bytes and the state of each download, by number.
         var downloads: [Int: [Int64]] = [:]
         var round: String?
         var directories: Set<String> = []
-        /// Times in the timelines that were looked at.
+        /// The times of the notes in the timelines that were read, by download number.
         var entries: [Int: [Int64]] = [:]
 
         static func == (left: Contents, right: Contents) -> Bool {
@@ -159,7 +159,7 @@ private struct Model {
     }
 
     private var before = Contents()
-    /// While a call is under way: it may have happened.
+    /// The contents after the current call, which may or may not be complete; `nil` between calls.
     private var after: Contents?
     private(set) var lastChanged: Int?
 
@@ -192,7 +192,7 @@ private struct Model {
         return contents
     }
 
-    /// All of a call or nothing of it, timeline and download together.
+    /// Returns whether the contents are from before or after the current call, including timelines.
     func allows(_ found: Contents) -> Bool {
         [before, after].contains { candidate in
             guard let candidate, candidate == found else { return false }

@@ -4,7 +4,7 @@ import TowlineEngine
 
 @testable import TowlineRegistry
 
-/// The order of the queue, its pages, and who is next.
+/// Tests of the order of the queue, its pages, and the next downloads.
 @Suite struct QueueTests {
     private let state = TemporaryState()
 
@@ -35,7 +35,7 @@ import TowlineEngine
         },
     ]
 
-    /// Every order, both ways, with every filter: the pages together are what sorting everything in memory gives.
+    /// For every order, direction and filter, all pages together equal the list sorted in memory.
     @Test func pagesTogetherAreTheWholeList() async throws {
         let registry = try await state.open()
         let all = Self.mixed()
@@ -59,7 +59,7 @@ import TowlineEngine
         }
     }
 
-    /// Many with the same keys, in every state.
+    /// Returns 100 downloads in all states, many with equal sort keys.
     private static func mixed() -> [RegisteredDownload] {
         var generator = SeededGenerator(seed: 1)
         return (0..<100).map { number in
@@ -81,7 +81,7 @@ import TowlineEngine
             switch order {
             case .queue: [-download.priority, number]
             case .added: [Int(download.addedAt), number]
-            // Bytes of the name; its end comes before all of them.
+            // Compares the bytes of the name. A prefix comes before longer names.
             case .name: (download.name ?? "").lowercased().utf8.map(Int.init) + [-1, number]
             case .size: [Int(download.completeLength ?? -1), number]
             case .state: [download.state.rawValue, -download.priority, number]
@@ -123,7 +123,7 @@ import TowlineEngine
         }
     }
 
-    /// Random moves against a list that is moved the same way.
+    /// Random moves have the same result as in an array.
     @Test func movesAreThoseOfAList() async throws {
         let registry = try await state.open()
         var list = (0..<20).map { Sample.id($0) }
@@ -131,7 +131,7 @@ import TowlineEngine
         var generator = SeededGenerator(seed: 2)
         for round in 0..<400 {
             let moved = list.remove(at: Int.random(in: 0..<20, using: &generator))
-            // Mostly to the same spot, so that the places between run out.
+            // Most moves go to the same position, so that no free place values remain between neighbours.
             let index = round % 10 == 9 ? Int.random(in: 0...19, using: &generator) : 10
             let before = index < 19 ? list[index] : nil
             list.insert(moved, at: index)
@@ -154,12 +154,12 @@ import TowlineEngine
         await #expect(throws: TowlineError.self) { try await registry.move(Sample.id(1), before: Sample.id(0)) }
     }
 
-    /// All three ways of finding them agree with a filter over the whole list.
+    /// The three ways to find the next downloads agree with a filter over the complete list.
     @Test(arguments: [1, 5, 400, 1_500])
     func theNextOnesAreTheFirstThatMayRun(hosts: Int) async throws {
         let registry = try await state.open()
         var generator = SeededGenerator(seed: UInt64(hosts))
-        // The first 1,200 are all of one host, so that the front of the queue does not tell.
+        // The first 1,200 downloads have the same host, so that the front of the queue is not sufficient.
         let all = (0..<3_000).map { number in
             Sample.download(
                 number, host: "http://h\(number < 1_200 ? 0 : Int.random(in: 0..<hosts, using: &generator)):80",

@@ -8,11 +8,11 @@ import TowlineEngine
 
 @testable import TowlineRegistry
 
-/// Databases that this program did not write: sound files whose cells have other values, and files with changed bytes.
-/// `TOWLINE_TORTURE=1` runs the long form; `TOWLINE_FUZZ_SEED` with the seed of a failure repeats it.
+/// Tests of databases that this program did not write: valid files with changed cells, and files with changed bytes.
+/// `TOWLINE_TORTURE=1` runs the long form. `TOWLINE_FUZZ_SEED` with the seed of a failure repeats the failure.
 ///
-/// Fails if a call crashes or fails, although the list can be rebuilt, and if a number at the edge is used. To see it
-/// fail, let `RowReader.bounded` accept every number: a place in the queue then overflows and ends the process.
+/// A test fails if a call crashes, if a call fails although the list can be rebuilt, or if an extreme number is used.
+/// To check the tests, let `RowReader.bounded` accept every number: a queue position then overflows and traps.
 @Suite("Fuzz: the list of downloads", .serialized, .timeLimit(.minutes(10))) struct RegistryFuzzTests {
     private typealias Files = [(name: String, bytes: [UInt8])]
     private typealias Table = (name: String, sql: String)
@@ -33,7 +33,7 @@ import TowlineEngine
         ("hosts", ["written", "knowledge"]), ("process", ["openings"]), ("sqlite_sequence", ["seq"]),
     ]
 
-    @Test("Cells with other values are used or are damage")
+    @Test("Changed cells are accepted or treated as damage")
     func cells() async throws {
         let (files, tables) = try await makeLoose()
         try await run("cells", FuzzSettings.isLong ? 1000 : 60, files) { generator in
@@ -41,13 +41,13 @@ import TowlineEngine
         }
     }
 
-    @Test("Changed bytes of the file are used or are damage")
+    @Test("Changed bytes of the file are accepted or treated as damage")
     func bytes() async throws {
         let files = try await make()
         try await run("bytes", FuzzSettings.isLong ? 1000 : 60, files, mayFail: true) { generator in
             var bytes = state.bytes("registry.sqlite")
             for _ in 0...generator.below(8) {
-                // Beyond the header, whose fields are those of SQLite: format, locking, version of the schema.
+                // Leaves the header of SQLite unchanged: format, locking, schema version.
                 let place = 100 + generator.below(bytes.count - 100)
                 bytes[place] = generator.below(2) == 0 ? bytes[place] ^ 1 << UInt8(generator.below(8)) : 0xFF
             }
@@ -56,7 +56,7 @@ import TowlineEngine
     }
 
     @Test(
-        "Numbers at the edge are damage",
+        "Extreme numbers are treated as damage",
         arguments: [
             ("rank", .min), ("place", .max), ("place", .min), ("state", -1), ("state", 7), ("state", .max),
             ("held_bytes", -1), ("held_bytes", .min), ("added_at", .min), ("added_at", .max), ("ended_at", .max),
@@ -103,13 +103,13 @@ import TowlineEngine
             }
         }
         print("fuzz: registry \(name): \(runs) lists, \(rebuilt) rebuilt, \(failed) with an error")
-        // Changes that are all damage, or never, would test only one of the two.
+        // If all changes, or no changes, were damage, the test would cover only one case.
         #expect(rebuilt > runs / 20 && rebuilt < runs)
     }
 
-    /// Opens the list and does what the service does.
+    /// Opens the list and makes the calls that the service makes.
     ///
-    /// - Returns: Whether the list was rebuilt.
+    /// - Returns: whether the list was rebuilt.
     private func useList() async throws -> Bool {
         let registry = try await state.open { _ in (0..<20).map { Sample.download($0) } }
         for order in RegistryQuery.Order.allCases {
@@ -132,7 +132,7 @@ import TowlineEngine
             do {
                 try await registry.move(Sample.id(2), before: before)
             } catch {
-                // The two may have different priorities now.
+                // The two downloads may now have different priorities.
                 guard error.code == .unusableOption else { throw error }
             }
         }
@@ -144,7 +144,7 @@ import TowlineEngine
         return wasRebuilt
     }
 
-    /// Makes a list, and returns its files.
+    /// Creates a list and returns its files.
     private func make() async throws -> Files {
         let registry = try await state.open()
         _ = try await registry.add((0..<Self.count).map { Sample.download($0, group: $0 % 2 == 0 ? "g" : nil) })
@@ -156,7 +156,8 @@ import TowlineEngine
         return state.names.map { (name: $0, bytes: state.bytes($0)) }
     }
 
-    /// Makes a list whose tables accept values of every type, and returns its files and the declarations of the tables.
+    /// Creates a list whose tables accept values of every type, and returns its files and the declarations of the
+    /// tables.
     private func makeLoose() async throws -> (Files, [Table]) {
         _ = try await make()
         let queue = try DatabaseQueue(path: state.database)
@@ -194,7 +195,7 @@ import TowlineEngine
             changes.append((sql, value(&generator), generator.below(table == "downloads" ? count : 7)))
         }
         if FuzzSettings.prints { for change in changes { print("    \(change)") } }
-        // The triggers keep the totals; without them, the totals are those of the list before.
+        // The triggers update the totals. The old totals are restored in half of the cases.
         let keepsTotals = generator.below(2) == 0
         try queue.writeWithoutTransaction { database in
             try database.execute(sql: "CREATE TEMP TABLE kept AS SELECT * FROM totals")

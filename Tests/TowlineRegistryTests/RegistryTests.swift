@@ -4,7 +4,7 @@ import TowlineEngine
 
 @testable import TowlineRegistry
 
-/// What the port promises, call by call.
+/// Tests of each call of the `Registry` protocol.
 @Suite struct RegistryTests {
     private let state = TemporaryState()
 
@@ -100,7 +100,7 @@ import TowlineEngine
         #expect(try await registry.timeline(of: Sample.id(1), after: 0, limit: 100).isEmpty)
         #expect(try await registry.download(Sample.id(1)) == nil)
         #expect(try await registry.timeline(of: Sample.id(2), after: 0, limit: 100).count == 5)
-        // A number is not used again.
+        // The numbers of removed notes are not used again.
         try await registry.apply([
             RegistryChange(Sample.id(2), entries: [TimelineEntry(time: 9, kind: "tock", message: "n")])
         ])
@@ -125,7 +125,7 @@ import TowlineEngine
         #expect(totals.completeLength == 8000)
     }
 
-    /// Lengths come from servers.
+    /// Servers may claim any length, so the sums must not overflow.
     @Test func sumsOfImpossibleLengthsDoNotOverflow() async throws {
         let registry = try await state.open()
         _ = try await registry.add((0..<4).map { Sample.download($0) })
@@ -196,7 +196,7 @@ import TowlineEngine
         #expect(state.names == ["directories", "registry.lock", "registry.sqlite"])
     }
 
-    /// A write is not taken back because nobody waits for it any more.
+    /// Cancelling the task that waits for a write does not undo the write.
     @Test func cancellingTheCallerDoesNotCancelTheWrite() async throws {
         let registry = try await state.open()
         let task = Task {
@@ -208,7 +208,7 @@ import TowlineEngine
         #expect(try await registry.totals().counts == [.queued: 1])
     }
 
-    /// Each of those that share a transaction succeeds or fails by itself.
+    /// Changes that share a transaction succeed or fail separately.
     @Test func oneThatFailsDoesNotTakeTheOthersWithIt() async throws {
         let registry = try await state.open()
         _ = try await registry.add([Sample.download(1), Sample.download(2, priority: 1)])

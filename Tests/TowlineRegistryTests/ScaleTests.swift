@@ -5,8 +5,8 @@ import TowlineEngine
 
 @testable import TowlineRegistry
 
-/// A long list costs what a short one does. The usual run has 20,000 downloads and counts the CPU's time in a debug
-/// build; with `TOWLINE_TORTURE`, and the release build that it is meant for, it is the promised million.
+/// Operations on a long list take as long as on a short list. The normal run has 20,000 downloads and measures the CPU
+/// time of a debug build. `TOWLINE_TORTURE`, meant for release builds, uses a million downloads.
 @Suite(.serialized) struct ScaleTests {
     private static let isTorture = getenv("TOWLINE_TORTURE") != nil
     private static let count = isTorture ? 1_000_000 : 20_000
@@ -18,7 +18,7 @@ import TowlineEngine
             + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
     }
 
-    /// Resident bytes now.
+    /// Returns the current resident memory in bytes.
     private static func memory() -> Int {
         let words = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
         return words.count > 1 ? (Int(words[1]) ?? 0) * 4096 : 0
@@ -62,7 +62,7 @@ import TowlineEngine
             for descending in [false, true] {
                 var query = RegistryQuery()
                 (query.order, query.descending) = (order, descending)
-                // From the middle, too: the cursor of a page far behind.
+                // Also measures a later page, with a cursor.
                 query.cursor = nil
                 let first = try await registry.page(query)
                 query.cursor = first.next

@@ -6,7 +6,7 @@ import TowlineEngine
 
 @testable import TowlineRegistry
 
-/// Who may have it, who may read it, and what it leaves lying about.
+/// Tests of the state directory: its lock, its permissions, and removed data.
 @Suite struct StateDirectoryTests {
     private let state = TemporaryState()
 
@@ -50,7 +50,7 @@ import TowlineEngine
         await #expect(throws: TowlineError.self) { try await state.open() }
     }
 
-    /// As another user than root, who may write everything.
+    /// Runs as another user, because root may write to read-only files.
     @Test(arguments: ["registry.sqlite", "registry.sqlite-wal", ""])
     func row109ReadOnlyIsAClearError(_ name: String) async throws {
         let registry = try await state.open()
@@ -75,7 +75,8 @@ import TowlineEngine
         #expect(state.names.allSatisfy { !$0.contains("damaged") })
     }
 
-    /// A backup, a shell: what needs to write waits, what reads goes on, nobody fails.
+    /// Another program, such as a backup or the SQLite shell, locks the database. Writes wait, reads continue, and no
+    /// call fails.
     @Test func row103AnotherProgramThatLocksTheDatabaseIsWaitedFor() async throws {
         let seconds = getenv("TOWLINE_TORTURE") == nil ? 3 : 60
         let registry = try await state.open()
@@ -98,7 +99,7 @@ import TowlineEngine
         try other.close()
     }
 
-    /// Row 125: nothing of a removed download is in any file, wherever in the database it was.
+    /// Row 125: no file contains data of a removed download, regardless of its position in the database.
     @Test func row125RemovedMeansGone() async throws {
         let registry = try await state.open()
         var generator = SeededGenerator(seed: 9)
@@ -113,7 +114,7 @@ import TowlineEngine
             download.metadata = ["cookie": "CANARY-\(number)-metadata"]
             return download
         }
-        // Removed ones among ones that stay, changed ones, and pages that are split and joined meanwhile.
+        // Mixes removed, kept and changed downloads, so that pages are split and merged meanwhile.
         for start in stride(from: 0, to: 1_000, by: 50) {
             _ = try await registry.add((start..<start + 50).map { $0 % 3 == 0 ? Sample.download($0) : canary($0) })
         }
@@ -153,7 +154,7 @@ import TowlineEngine
             _ = try await registry.add([download])
         }
         await registry.close()
-        // A line that a power loss cut off.
+        // Appends a line that a power failure truncated.
         writeFile(state.directory + "/directories", state.bytes("directories") + Array("/cut off".utf8))
         let again = try await state.open()
         #expect(again.directory.knownDirectories == names.sorted())
@@ -162,7 +163,7 @@ import TowlineEngine
         #expect(try await state.open().directory.knownDirectories == (names + ["/cut off", "/downloads/2"]).sorted())
     }
 
-    /// Each commit is synced, and nothing removed stays: what the promises rest on.
+    /// The durability and the removal of data depend on these settings of the writer.
     @Test func theSettingsOfTheWriterAreOurs() async throws {
         try FileManager.default.createDirectory(atPath: state.directory, withIntermediateDirectories: true)
         let connections = try Connections(path: state.database)

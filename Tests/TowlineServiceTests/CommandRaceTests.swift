@@ -2,7 +2,7 @@ import FaultServer
 import Testing
 import Towline
 
-/// Two commands for one download at the same time have the results of one after the other.
+/// Two concurrent commands for one download have the result of some sequential order.
 @Suite struct CommandRaceTests {
     @Test(.timeLimit(.minutes(2)), arguments: ["resume", "pause"]) func aCancelledDownloadStaysCancelled(
         _ other: String
@@ -21,7 +21,7 @@ import Towline
         try await site.stop()
     }
 
-    /// Whichever comes second, its answer is true: the state says so at once.
+    /// After concurrent commands, the response of the next command matches the state at once.
     @Test(.timeLimit(.minutes(2))) func aPauseAndAResumeAreBothTrue() async throws {
         let site = try await ServiceSite(["/a.bin": Resource(length: 100_000_000, rate: 1_000_000)])
         let id = try await site.add("/a.bin")

@@ -4,7 +4,7 @@ import Testing
 @testable import TowlineService
 import TowlineWire
 
-/// A player at a download that still arrives.
+/// Tests of a player that reads the content of a running download.
 @Suite struct ContentRouteTests {
     private static let version = Version(seed: 21, length: 16 << 20)
 
@@ -57,7 +57,7 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// A page from the web that was downloaded must not run as one of ours, with our token.
+    /// A downloaded web page must not run in the origin of the service, with the user's session.
     @Test(arguments: ["page.html", "picture.svg", "code.js", "page.xhtml", "noending", "style.css", "x.pdf"])
     func nothingThatCouldRunIsShown(_ name: String) async throws {
         let site = try await ServiceSite(["/\(name)": Resource(Version(seed: 1, length: 100))])
@@ -100,7 +100,7 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// A client that is gone must not keep its part ahead of everybody else's.
+    /// A disconnected client must not keep its priority over other clients.
     @Test(.timeLimit(.minutes(1)))
     func aPlayerThatLeavesIsForgotten() async throws {
         let gate = Gate()
@@ -116,7 +116,7 @@ import TowlineWire
         await site.server.log.wait { $0.requests("/a").count >= 2 }
         close(descriptor)
         gate.open()
-        // Were it still there, its eight megabytes of reading ahead would be first.
+        // If the reader still existed, its read-ahead of eight megabytes would have priority.
         let after = try await get(site, id, ["Range": "bytes=6000000-6000999"])
         #expect(Array(after.body) == Self.version.content.bytes(in: 6_000_000..<6_001_000))
         try await site.stop()

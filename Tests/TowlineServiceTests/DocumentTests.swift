@@ -4,7 +4,7 @@ import Testing
 @testable import TowlineService
 import TowlineWire
 
-/// The OpenAPI document and the metrics say what is so.
+/// The OpenAPI document and the metrics match the service.
 @Suite struct DocumentTests {
     @Test func everyRouteIsInTheDocumentAndBack() async throws {
         let site = try await ServiceSite()

@@ -6,7 +6,7 @@ import TowlineWire
 
 @testable import TowlineService
 
-/// What can be asked of downloads, over the socket.
+/// Tests of the API routes of downloads, over the Unix socket.
 @Suite struct DownloadRouteTests {
     private static let version = Version(seed: 5, length: 3_000_000)
 
@@ -73,7 +73,7 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// What the segment map shows: while it runs, while it stands still, and at the end.
+    /// Tests of the segment map of a running, a paused and a finished download.
     @Test func segmentsTellWhatIsThereAndWhatIsOnItsWay() async throws {
         let site = try await ServiceSite(["/a.bin": Resource(Self.version)], rate: 1_000_000)
         let id = try await site.add("/a.bin", ["connections": 2])
@@ -110,7 +110,7 @@ import TowlineWire
     }
 
     @Test func manyRangesAreToldAsFewer() {
-        // Every third gap is wide.
+        // Makes every third gap between ranges wide.
         var ranges: [Range<Int64>] = []
         var start: Int64 = 10
         for number in 0..<30 {
@@ -198,7 +198,7 @@ import TowlineWire
         #expect(settings.object["maximumRunning"] as? Int == 7)
         #expect(settings.object["groups"] as? [String: Int] == ["g": 2])
         let cleared = try await site.ask("PATCH", "/settings", ["rateLimit": NSNull(), "groups": ["g": NSNull()]])
-        #expect(cleared.object["rateLimit"] == nil, "what is not there is left out, here too")
+        #expect(cleared.object["rateLimit"] == nil, "missing values are omitted")
         #expect(cleared.object["groups"] as? [String: Int] == [:])
         #expect(try await site.ask("PATCH", "/settings", ["maximumRunning": 0]).status == 400)
         let id = try await site.add("/a")
@@ -212,7 +212,7 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// The list is free a moment before the socket goes: a new service may have put its own there.
+    /// A stopping service releases the list before it deletes the socket. The socket of a new service is kept.
     @Test func aSocketThatIsAnothersStays() async throws {
         let site = try await ServiceSite()
         let path = site.root.appendingPathComponent("run/towd.sock")
@@ -227,7 +227,7 @@ import TowlineWire
         let id = try await site.add("/a")
         try await site.wait(id) { $0.heldBytes > 500_000 }
         await #expect(throws: TowlineError.self) { try await ServiceSite(root: site.root) }
-        // The second one took nothing of the first away.
+        // The second service did not remove the socket of the first service.
         #expect(try await site.ask("GET", "/health").status == 200)
         let clock = ContinuousClock()
         let took = try await clock.measure { try await site.stop() }

@@ -5,7 +5,7 @@ import Towline
 @testable import TowlineService
 import TowlineWire
 
-/// The stream of events, and the window behind it.
+/// Tests of the event stream, and of the window of recent events.
 @Suite struct EventTests {
     private func id(_ number: UInt64) -> DownloadID { DownloadID(milliseconds: number, random: (0, 0)) }
 
@@ -17,14 +17,14 @@ import TowlineWire
         window.putNote("n1")
         window.put(.download(id(1)), "changed", "a3")
         #expect(window.last == 5)
-        // Who knows nothing of the download is told that it is new, with what is newest.
+        // A client that does not know the download receives an `added` event with the newest data.
         #expect(
             window.events(after: 0)?.map { [$0.name, $0.data] } == [
                 ["added", "b1"], ["noted", "n1"], ["added", "a3"],
             ])
         #expect(window.events(after: 1)?.last == .init(name: "changed", number: 5, data: "a3"))
         #expect(window.events(after: 5) == [])
-        // A number that never was.
+        // The number 6 was never assigned.
         #expect(window.events(after: 6) == nil)
     }
 
@@ -33,13 +33,13 @@ import TowlineWire
         for number in 1...100 { window.putNote("\(number)") }
         #expect(window.events(after: 0) == nil)
         #expect(window.events(after: 95)?.map(\.data) == ["96", "97", "98", "99", "100"])
-        // The same download over and over takes the place of one.
+        // Repeated changes of one download use one entry.
         var other = EventWindow(capacity: 10)
         for number in 1...1000 { other.put(.download(id(1)), "changed", "\(number)") }
         #expect(other.events(after: 0)?.map(\.data) == ["1000"])
     }
 
-    /// Reads events from a connection until one fits; tells all that were read.
+    /// Reads events from a new connection until the events fit, and returns all events.
     private func read(
         _ site: ServiceSite, lastEventID: String? = nil, until fits: @escaping @Sendable ([Event]) -> Bool
     ) async throws -> [Event] {
@@ -116,7 +116,7 @@ import TowlineWire
         let version = Version(seed: 5, length: 2_000_000)
         let site = try await ServiceSite(["/a.bin": Resource(version)], rate: 2_000_000)
         async let heard = read(site) { $0.contains { $0.data.contains(#""state":"finished""#) } }
-        // The list is told first, so that adding cannot come before listening.
+        // Waits for a first event, so that the download is added after the subscription.
         _ = try await read(site) { !$0.isEmpty }
         let id = try await site.add("/a.bin")
         let events = try await heard
@@ -130,7 +130,7 @@ import TowlineWire
             $0.contains { $0.data.contains(#""state":"finished""#) }
         }
         #expect(!rest.contains { $0.name == "reset" })
-        // Of what came after, only the newest.
+        // After a reconnect, only the newest change is sent.
         #expect(rest.filter { $0.name == "changed" }.count == 1)
         let reset = try await read(site, lastEventID: "other-7") { !$0.isEmpty }
         #expect(reset.first?.name == "reset")
@@ -153,7 +153,7 @@ import TowlineWire
         }
     }
 
-    /// Those that no transfer is at tell of nothing by themselves: whoever shows them reads the list again.
+    /// Downloads without a transfer send no events, so clients must read the list again after such an action.
     @Test(.timeLimit(.minutes(1)), arguments: ["pause-all", "resume-all"])
     func aWordToAllHasTheListReadAgain(_ action: String) async throws {
         let site = try await ServiceSite(["/a": Resource(length: 4_000_000)], rate: 100_000)
@@ -165,7 +165,7 @@ import TowlineWire
         let end = ContinuousClock.now + .seconds(10)
         async let events = read(site) { events in
             if !events.isEmpty { continuation.yield() }
-            // A sign of life comes every fifteen seconds.
+            // The service sends a keep-alive every fifteen seconds.
             return events.contains { $0.name == "reset" } || ContinuousClock.now > end
         }
         for await _ in joined { break }

@@ -5,11 +5,11 @@ import Towline
 import TowlineService
 import TowlineWire
 
-/// Who is let in, and what is refused: faults 119, 121 to 123, 125, 127 and 129 of the catalogue.
+/// Tests of access control and refused requests: faults 119, 121 to 123, 125, 127 and 129 of the catalogue.
 @Suite struct GuardTests {
     private static let json = ["Content-Type": "application/json"]
 
-    /// Asks over TCP, with the token unless told otherwise.
+    /// Sends a request over TCP, with the token unless `token` is `false`.
     private func ask(
         _ site: ServiceSite, _ method: String, _ target: String, _ fields: [String: String] = [:],
         body: String = "", token: Bool = true
@@ -39,7 +39,7 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// Listening everywhere, the address that was connected to is believed: no name can be made to point elsewhere with it.
+    /// A service on all addresses accepts the address of the connection as its host: DNS rebinding needs a name.
     @Test func row122ListeningEverywhereTheOwnAddressIsBelieved() async throws {
         let site = try await ServiceSite { $0.addresses = [ListenAddress(host: "0.0.0.0", port: 0)] }
         let fields = ["Authorization": "Bearer " + site.service.token.text]
@@ -60,7 +60,7 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// A proxy with TLS in front is a name that was given, and nothing else is.
+    /// Only a configured host name counts as a proxy with TLS.
     @Test func row123PagesBehindAProxyWithTLSAreOurs() async throws {
         let site = try await ServiceSite { $0.hostNames = ["nas.example"] }
         let body = #"{"url":"http://127.0.0.1:9/x","startsPaused":true}"#
@@ -108,10 +108,10 @@ import TowlineWire
         }
         let plain = try await ask(site, "OPTIONS", target, ["Origin": own])
         #expect(!plain.fields.keys.contains { $0.hasPrefix("access-control") })
-        // A link from elsewhere opens the page, and nothing else.
+        // A link from another application opens the page, but has no access to the API.
         #expect(try await ask(site, "GET", "/", ["Sec-Fetch-Site": "none"], token: false).status == 200)
         #expect(try await ask(site, "GET", target, ["Sec-Fetch-Site": "none"]).status == 403)
-        // So does a bookmarklet; a frame or a script of another site gets nothing.
+        // A bookmarklet opens the page too. A frame or a script of another site has no access.
         let opening = ["Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"]
         #expect(try await ask(site, "GET", "/", opening, token: false).status == 200)
         #expect(try await ask(site, "GET", target, opening).status == 403)
@@ -252,7 +252,7 @@ import TowlineWire
         #expect(try mode("run") == 0o700)
         #expect(try mode("run/towd.sock") == 0o600)
         try await site.stop()
-        // A token that others can read is no token.
+        // A token file that other users can read is refused.
         chmod(site.root.appendingPathComponent("state/token").path, 0o644)
         await #expect(throws: TowlineError.self) { try await ServiceSite(root: site.root) }
     }
@@ -274,7 +274,7 @@ import TowlineWire
             #expect(mode(run) == open)
             return
         }
-        // A kill may have come between the socket's making and its move.
+        // A kill may have happened between creating the socket and renaming it.
         mkdir(run + "/.towd.sock", 0o777)
         let site = try await ServiceSite(root: root)
         #expect(mode(run) == open)
@@ -302,7 +302,7 @@ import TowlineWire
                 group.addTask {
                     let descriptor = try RawExchange.connect(.port(site.port))
                     RawExchange.write(Array(head.utf8), to: descriptor)
-                    // Ends when the service closes; the socket's own limit is far longer.
+                    // The read ends when the service closes the connection. The socket's own timeout is much longer.
                     let clock = ContinuousClock()
                     let start = clock.now
                     await withCheckedContinuation { continuation in
@@ -321,8 +321,9 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// A page on another port of this machine can set a cookie of the same name, and a proxy in front can send credentials of
-    /// its own: any session and the right token count. The token is no session, and a session is no token.
+    /// A page on another port of this machine can set a cookie of the same name, and a proxy can send its own
+    /// credentials. Any valid session or the valid token is sufficient. The token is not a session, and a session is
+    /// not a token.
     @Test(
         arguments: [
             ("towline=wrong; towline=SESSION", nil, 200), ("towline=SESSION; towline=wrong", nil, 200),
@@ -344,7 +345,7 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// A sign-in needs no token, so its body is small.
+    /// The body of a sign-in is limited, because a sign-in needs no token.
     @Test func aSignInIsSmall() async throws {
         let site = try await ServiceSite()
         for (size, status) in [(3000, 401), (5000, 413)] {
@@ -355,7 +356,7 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// One client cannot use all connections: its idle ones make room, and the Unix socket has its own.
+    /// One client cannot use all connections: its idle connections are closed, and the Unix socket has its own limit.
     @Test func idleConnectionsLockNobodyOut() async throws {
         let site = try await ServiceSite { $0.maximumConnections = 40 }
         let descriptors = try (0..<60).map { _ in try RawExchange.connect(.port(site.port)) }
@@ -365,8 +366,8 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// Nor do connections whose heads come in slowly and never end, from the owner's own address, without the token.
-    /// One that has shown the token outlives them.
+    /// Connections that send endless heads slowly, from the owner's address and without the token, exclude no other
+    /// client. A connection that has sent the token stays open.
     @Test func slowConnectionsLockNobodyOut() async throws {
         let site = try await ServiceSite {
             $0.maximumConnections = 40
@@ -374,7 +375,7 @@ import TowlineWire
         }
         let head = "GET /api/v1/totals HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         let authorized = Array((head + "Authorization: Bearer \(site.service.token.text)\r\n\r\n").utf8)
-        // On a thread of its own: the service needs those that tasks share.
+        // Uses a separate thread, because the service needs the cooperative threads.
         func answer(_ descriptor: Int32) async -> String {
             await withCheckedContinuation { continuation in
                 Thread.detachNewThread {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 @testable import TowlineService
 
-/// The page's files are in the binary, all of them.
+/// Every file of the web page is embedded in the binary.
 @Suite struct PageFileTests {
     @Test func everyFileOfTheFolderIsEmbeddedAndServed() async throws {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

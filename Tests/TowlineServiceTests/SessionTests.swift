@@ -3,9 +3,9 @@ import Testing
 import Towline
 @testable import TowlineService
 
-/// Signing in on the web page and out again.
+/// Tests of signing in and out on the web page.
 @Suite struct SessionTests {
-    /// Asks for something that needs a session; gives the status.
+    /// Sends a request that needs a session, and returns the status.
     private func status(_ site: ServiceSite, _ cookie: String) async throws -> Int {
         try await site.askOverTCP("GET", "/totals", ["Cookie": cookie]).status
     }
@@ -30,14 +30,14 @@ import Towline
         try await site.stop()
     }
 
-    /// The same browser signs in again: one session of it is enough.
+    /// A second sign-in of the same browser ends its first session.
     @Test func aSecondSignInEndsTheFirst() async throws {
         let site = try await ServiceSite()
         let first = try await site.cookie()
         let second = try await site.cookie(["Cookie": first])
         #expect(try await status(site, first) == 401)
         #expect(try await status(site, second) == 200)
-        // A wrong token ends nothing.
+        // A sign-in with a wrong token ends no session.
         let answer = try await site.askOverTCP("POST", "/session", ["Cookie": second], body: #"{"token":"no"}"#)
         #expect(answer.status == 401)
         #expect(try await status(site, second) == 200)
@@ -53,7 +53,7 @@ import Towline
         let unknown = try await site.askOverTCP("DELETE", "/session", ["Cookie": "towline=wrong"])
         #expect(unknown.status == 204)
         #expect(try await status(site, own) == 200)
-        // Nor can a page of another site sign the owner out.
+        // A page of another site cannot sign the owner out.
         let across = ["Cookie": own, "Origin": "http://evil.test"]
         #expect(try await site.askOverTCP("DELETE", "/session", across).status == 403)
         #expect(try await status(site, own) == 200)
@@ -64,7 +64,7 @@ import Towline
         #expect(try await status(site, own) == 401)
         #expect(try await status(site, foreign + own) == 401)
         #expect(try await status(site, other) == 200)
-        // A browser that is signed out already can sign out.
+        // A browser that is already signed out can sign out again.
         #expect(try await site.askOverTCP("DELETE", "/session", ["Cookie": own]).status == 204)
         #expect(try await site.askOverTCP("DELETE", "/session").status == 204)
         try await site.stop()
@@ -82,7 +82,7 @@ import Towline
         let second = try await ServiceSite(root: site.root)
         #expect(try await status(second, cookie) == 200)
         try await second.stop()
-        // Without its file, the service makes another token.
+        // Without the token file, the service creates another token.
         try FileManager.default.removeItem(at: site.root.appendingPathComponent("state/token"))
         let third = try await ServiceSite(root: site.root)
         #expect(third.service.token.text != site.service.token.text)
@@ -124,9 +124,9 @@ import Towline
     }
 }
 
-/// The list of sessions and its file.
+/// Tests of the list of sessions and its file.
 @Suite struct SessionListTests {
-    /// A state directory of a test.
+    /// A temporary state directory for a test.
     private final class Place {
         let directory: URL
         let token: AccessToken
@@ -143,7 +143,7 @@ import Towline
 
         func list() throws -> SessionList { try SessionList(in: directory, for: token) }
 
-        /// Writes a file of sessions as the service does, or as it does not.
+        /// Writes the session file with valid or invalid text.
         func write(_ text: String) throws {
             try Data(text.utf8).write(to: file)
             chmod(file.path, 0o600)
@@ -159,7 +159,7 @@ import Towline
         #expect(values.map { list.contains($0) } == expected)
         let read = try place.list()
         #expect(values.map { read.contains($0) } == expected)
-        // The order is that of the file, also after a restart.
+        // The order is the order of the file, also after a restart.
         let newest = read.start()
         #expect(!read.contains(values[2]) && read.contains(values[3]) && read.contains(newest))
     }

@@ -3,7 +3,7 @@ import Testing
 import Towline
 @testable import TowlineService
 
-/// The file of options.
+/// Tests of the configuration file.
 @Suite struct SettingsFileTests {
     private func file(_ text: String) throws -> URL {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("towd-\(UUID().uuidString).yaml")
@@ -11,14 +11,14 @@ import Towline
         return file
     }
 
-    /// `tow` looks for the service without reading it, and would say that none runs.
+    /// `tow` does not read the standard file. With another socket there, `tow` would report that no service runs.
     @Test(arguments: ["state", "socket"]) func whatTowHasToKnowIsNotInTheFileThatIsReadUnasked(_ key: String) throws {
         let file = try file("downloads: /srv\n\(key): /srv/elsewhere\n")
         defer { try? FileManager.default.removeItem(at: file) }
         let error = #expect(throws: TowlineError.self) { try ServiceSettings(standardFile: file.path) }
         #expect(error?.code == .unusableOption)
         #expect(error?.message.contains("--\(key)") == true)
-        // Whoever names a file knows of it.
+        // A file that the user names explicitly may contain these options.
         let settings = try ServiceSettings(file: file.path)
         #expect(settings.state ?? settings.socket == "/srv/elsewhere")
     }

@@ -3,14 +3,14 @@ import Testing
 import TowlineCore
 import TowlineSystem
 
-@Suite("The command after a download", .timeLimit(.minutes(2)))
+@Suite("Follow-up commands", .timeLimit(.minutes(2)))
 struct CommandRunnerTests {
     private func run(_ arguments: String...) async throws -> (CommandRunner.End, String) {
         let outcome = try await CommandRunner().run(arguments)
         return (outcome.end, String(decoding: outcome.tail, as: UTF8.self))
     }
 
-    @Test("status, both outputs and the directory, which is no directory of downloads")
+    @Test("a command returns its status and both outputs, and runs in the directory /")
     func outcome() async throws {
         let outcome = try await run("/bin/sh", "-c", "pwd; echo wrong >&2; exit 7")
         #expect(outcome == (.exited(7), "/\nwrong\n"))
@@ -18,25 +18,25 @@ struct CommandRunnerTests {
         #expect(try await run("/bin/sh", "-c", "kill -9 $$").0 == .killed(SIGKILL))
     }
 
-    @Test("arguments stay what they are: nobody splits, expands or runs them")
+    @Test("arguments are passed unchanged: they are not split, expanded or run")
     func noShell() async throws {
         let hostile = ["$(touch /tmp/tow-evil)", "; rm -rf x", "a b", "*", "`id`", "'\"", "", "\n", "-n"]
         let outcome = try await CommandRunner().run(["/usr/bin/printf", "<%s>"] + hostile)
         #expect(String(decoding: outcome.tail, as: UTF8.self) == hostile.map { "<\($0)>" }.joined())
     }
 
-    @Test("it reads nothing, and has no descriptor but three")
+    @Test("a command has no input and only three descriptors")
     func descriptors() async throws {
-        // One that is not closed on exec, as a careless part of a program might have.
+        // Opens a descriptor without O_CLOEXEC, as a careless library might do.
         let careless = open("/etc/passwd", O_RDONLY)
         defer { close(careless) }
-        // ls has one of its own open while it looks.
+        // ls itself has one more descriptor open.
         let (end, text) = try await run("/bin/sh", "-c", "cat; exec ls /proc/self/fd")
         #expect(end == .exited(0))
         #expect(text.split(separator: "\n").compactMap { Int($0) }.sorted() == [0, 1, 2, 3])
     }
 
-    @Test("its environment has nothing but what a program of a user needs")
+    @Test("the environment contains only the inherited variables")
     func environment() async throws {
         setenv("TOWLINE_TEST_SECRET", "canary", 1)
         setenv("LC_TIME", "C", 1)
@@ -47,16 +47,16 @@ struct CommandRunnerTests {
         #expect(Set(names).isSuperset(of: ["PATH", "LC_TIME"]))
     }
 
-    @Test("a signal mask or an ignored signal of ours is not its own")
+    @Test("a command does not inherit blocked or ignored signals")
     func signals() async throws {
         let (_, text) = try await run("/bin/sh", "-c", "grep -E 'SigBlk|SigIgn' /proc/self/status")
         let masks = text.split(separator: "\n").compactMap { $0.split(separator: "\t").last }
             .compactMap { UInt64($0, radix: 16) }
-        // 32 and 33 are the C library's own (signal(7)).
+        // The C library uses the signals 32 and 33 itself (signal(7)).
         #expect(masks.map { $0 & ~0x1_8000_0000 } == [0, 0])
     }
 
-    @Test("of much output the end is kept")
+    @Test("only the end of a long output is kept")
     func tail() async throws {
         let outcome = try await CommandRunner().run(["/bin/sh", "-c", "seq 1 300000; printf last"])
         #expect(outcome.tail.count == CommandRunner.tailLength)
@@ -65,14 +65,14 @@ struct CommandRunnerTests {
 
     private static let unusable: [[String]] = [[], [""], ["/none/such"], ["a\0b"], ["/etc/passwd"]]
 
-    @Test("what cannot be run says why", arguments: Self.unusable)
+    @Test("a command that cannot be started fails with commandFailed", arguments: Self.unusable)
     func cannotRun(arguments: [String]) async {
         await #expect { try await CommandRunner().run(arguments) } throws: {
             ($0 as? TowlineError)?.code == .commandFailed
         }
     }
 
-    @Test("what takes too long ends, and all it started with it, whether it listens or not")
+    @Test("a command over its time limit ends with its child processes, even if it ignores SIGTERM")
     func timeLimit() async throws {
         let runner = CommandRunner(timeLimit: .milliseconds(500), grace: .milliseconds(300))
         let polite = try await runner.run(["/bin/sh", "-c", "trap 'echo bye; exit 3' TERM; sleep 1000 & echo $!; wait"])
@@ -87,7 +87,7 @@ struct CommandRunnerTests {
         try await expectGone(try #require(text.first.flatMap { Int32($0) }))
     }
 
-    @Test("a cancelled task ends it")
+    @Test("cancelling the task ends the command")
     func cancelled() async throws {
         let mark = NSTemporaryDirectory() + "/tow-command-" + UUID().uuidString
         defer { try? FileManager.default.removeItem(atPath: mark) }
@@ -103,7 +103,7 @@ struct CommandRunnerTests {
         try await expectGone(try #require(Int32(text)))
     }
 
-    @Test("one that leaves something in the background is not waited for beyond its own end")
+    @Test("the end of a command does not wait for its background processes")
     func background() async throws {
         let (end, text) = try await run("/bin/sh", "-c", "sleep 1000 & echo $!")
         #expect(end == .exited(0))
@@ -112,7 +112,7 @@ struct CommandRunnerTests {
         kill(process, SIGKILL)
     }
 
-    @Test("neither zombies nor descriptors are left")
+    @Test("commands leave no zombies and no descriptors")
     func leftovers() async throws {
         _ = try await run("true")
         let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
@@ -122,7 +122,7 @@ struct CommandRunnerTests {
             }
             try await group.waitForAll()
         }
-        // Tests beside this one have some open, too, but not for long.
+        // Concurrent tests also have descriptors open, but only for a short time.
         var after = Int.max
         for _ in 0..<100 where after >= before + 30 {
             after = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
@@ -136,7 +136,7 @@ struct CommandRunnerTests {
         }
     }
 
-    /// Waits until a process is no more, or only a zombie that somebody else has to wait for.
+    /// Waits until a process has ended, or is a zombie that another process must wait for.
     private func expectGone(_ process: Int32, _ location: SourceLocation = #_sourceLocation) async throws {
         for _ in 0..<2000 {
             let status = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ") Z"
@@ -147,9 +147,9 @@ struct CommandRunnerTests {
     }
 }
 
-@Suite("The command's template")
+@Suite("Command templates")
 struct CommandTemplateTests {
-    @Test("places are filled within their argument, once, and nothing else is touched")
+    @Test("placeholders are replaced within their argument, once; other text is unchanged")
     func filled() throws {
         let url = try HTTPURL(parsing: "https://me:secret@files.example/a?Signature=abc&b=c")
         let template = CommandTemplate([

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TowlineSystem
 
-/// Moving a file where the file system can less than others.
+/// Tests of moving a file on file systems with limited features.
 @Suite struct FileMoveTests {
     private let root = NSTemporaryDirectory() + "/tow-move-" + UUID().uuidString
     private var from: String { root + "/from" }
@@ -16,7 +16,7 @@ import Testing
 
     private func text(_ path: String) -> String? { try? String(contentsOfFile: path, encoding: .utf8) }
 
-    /// NFS and some of FUSE cannot rename without replacing; FAT cannot link either.
+    /// NFS and some FUSE file systems do not support a rename without replacing. FAT does not support links either.
     @Test(arguments: [false, true]) func withoutNoreplaceNothingIsReplaced(canLink: Bool) throws {
         try make()
         defer { try? FileManager.default.removeItem(atPath: root) }
@@ -31,7 +31,7 @@ import Testing
         #expect(text(from) == nil && text(to) == "mine")
     }
 
-    /// The file is where it is to be; that the name may not outlive a power loss does not change that.
+    /// A failed sync after the rename is not an error, although the name may not survive a power failure.
     @Test func aFileThatWasMovedIsMoved() throws {
         try make()
         defer { try? FileManager.default.removeItem(atPath: root) }

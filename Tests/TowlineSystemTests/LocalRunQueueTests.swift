@@ -3,9 +3,9 @@ import TestServers
 import Testing
 import TowlineThreads
 
-@Suite("Tasks that go on on the thread that knew first")
+@Suite("Tasks that resume on the thread that made them ready")
 struct LocalRunQueueTests {
-    /// Runs `body` on a thread of its own, which has a queue.
+    /// Runs `body` on a separate thread with a queue.
     private static func onThread<Value: Sendable>(_ body: @escaping @Sendable (LocalRunQueue) -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             WorkThread.start {
@@ -16,7 +16,7 @@ struct LocalRunQueueTests {
         }
     }
 
-    /// A task that waits for the stream's end, then notes where it is.
+    /// Starts a task that waits for a signal and then records its thread `steps` times.
     private static func waiting(
         on executor: any TaskExecutor, _ trace: ThreadTrace, steps: Int = 1
     ) async -> (Task<Void, Never>, AsyncStream<Void>.Continuation) {
@@ -32,7 +32,7 @@ struct LocalRunQueueTests {
             }
         }
         for await _ in isReached {}
-        // It is at its wait, or about to be: nothing else tells.
+        // Gives the task time to reach its wait, which cannot be observed.
         try? await Task.sleep(for: .milliseconds(50))
         return (task, signal)
     }
@@ -51,13 +51,13 @@ struct LocalRunQueueTests {
         }
         await first.value
         await second.value
-        #expect(before.0 == false && before.1 == 0, "it waits for its turn")
-        #expect(after.0 && after.1 && !after.2, "all of it was run at once, what came of it included")
+        #expect(before.0 == false && before.1 == 0, "the job waits for `run`")
+        #expect(after.0 && after.1 && !after.2, "one call ran all jobs, including jobs that became ready meanwhile")
         #expect(inner.threads == [thread, thread, thread])
         #expect(outer.threads.count == 1 && outer.threads[0] != thread)
     }
 
-    /// What a thread that runs no tasks makes ready together is handed over at the end, and none of it before.
+    /// Tasks that a thread makes ready in `together` start only after the closure has returned.
     @Test func togetherNoneGoesOnBeforeAllMay() async {
         let executor = await ThreadExecutor.served()
         let traces = (0..<3).map { _ in ThreadTrace() }
@@ -69,7 +69,7 @@ struct LocalRunQueueTests {
                 var before: [Int] = []
                 LocalRunQueue.together {
                     for signal in signals { signal.yield() }
-                    // Who were woken for the first would be there by now.
+                    // A thread that was woken for the first task would have run by now.
                     usleep(50_000)
                     before = traces.map(\.threads.count)
                 }
@@ -81,7 +81,7 @@ struct LocalRunQueueTests {
         #expect(traces.allSatisfy { $0.threads.count == 1 && $0.threads[0] != thread })
     }
 
-    /// A task that never ends to go on leaves the loop its turn.
+    /// A task that yields repeatedly does not block the event loop.
     @Test func aRunEnds() async {
         let executor = await ThreadExecutor.served()
         let trace = ThreadTrace()
@@ -112,6 +112,6 @@ struct LocalRunQueueTests {
                 continuation.resume(returning: [before, during.0, during.1, LocalRunQueue.isOwned(by: owner)])
             }
         }
-        #expect(known == [false, true, false, false], "before, while it has a queue, of another, and after that")
+        #expect(known == [false, true, false, false], "before, with a queue, for another owner, after its release")
     }
 }

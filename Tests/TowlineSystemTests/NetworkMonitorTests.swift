@@ -6,7 +6,7 @@ import TowlineEngine
 import TowlineSystem
 import TowlineThreads
 
-/// A network namespace with a monitor in it.
+/// A network namespace with a monitor.
 private final class MonitoredNetwork: Sendable {
     static let canMake = ProcessInfo.processInfo.environment["CI"] != nil || geteuid() == 0
 
@@ -38,7 +38,7 @@ private final class MonitoredNetwork: Sendable {
         try #require(outcome.succeeded, "\(command): \(String(decoding: outcome.tail, as: UTF8.self))")
     }
 
-    /// On a thread that moves there and ends there.
+    /// Runs `body` on a new thread that enters the namespace first.
     private static func inside<Value: Sendable>(_ name: String, _ body: @escaping @Sendable () -> Value) async throws
         -> Value
     {
@@ -53,7 +53,7 @@ private final class MonitoredNetwork: Sendable {
     }
 }
 
-@Suite("Changes of the network", .timeLimit(.minutes(2)), .enabled(if: MonitoredNetwork.canMake))
+@Suite("Network changes", .timeLimit(.minutes(2)), .enabled(if: MonitoredNetwork.canMake))
 struct NetworkMonitorTests {
     private func with(_ body: (MonitoredNetwork) async throws -> Void) async throws {
         let network = try await MonitoredNetwork()
@@ -66,7 +66,7 @@ struct NetworkMonitorTests {
         try await network.remove()
     }
 
-    @Test("a link, an address, a route: each is heard of")
+    @Test("changes of a link, an address and a route are reported")
     func changes() async throws {
         try await with { network in
             var changes = network.monitor.changes().makeAsyncIterator()
@@ -83,14 +83,14 @@ struct NetworkMonitorTests {
             #expect(try await network.isProbablyOnline)
             try await network.ip("route", "add", "default", "via", "10.78.0.9")
             #expect(await changes.next() != nil)
-            // No carrier: the cable is out at the other end.
+            // The link has no carrier, as if the cable were disconnected at the other end.
             try await network.ip("link", "set", "two", "down")
             #expect(await changes.next() != nil)
             #expect(try await network.isProbablyOnline == false)
         }
     }
 
-    @Test("the loopback is no network")
+    @Test("the loopback interface does not count as a network")
     func loopback() async throws {
         try await with { network in
             var changes = network.monitor.changes().makeAsyncIterator()
@@ -100,7 +100,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("a hundred changes at once are a few, and nobody collects a backlog")
+    @Test("a hundred changes at once are reported as a few, and unread changes do not accumulate")
     func coalesced() async throws {
         try await with { network in
             let lazy = network.monitor.changes()
@@ -112,7 +112,7 @@ struct NetworkMonitorTests {
             try await network.ip("link", "add", "one", "type", "veth", "peer", "name", "two")
             try await network.ip("link", "set", "one", "up")
             for number in 1...100 { try await network.ip("addr", "add", "10.78.0.\(number)/24", "dev", "one") }
-            // All of them may have come within the first window, which is told when it is over.
+            // The first window may contain all changes, and is reported at its end.
             while counted.withLock({ $0 }) == 0 { try await Task.sleep(for: .milliseconds(10)) }
             let windows = Int((ContinuousClock.now - start) / NetlinkMonitor.window) + 2
             await network.monitor.close()
@@ -124,7 +124,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("closing ends the streams, and leaves no thread and no descriptor")
+    @Test("closing ends the streams and releases the thread and the descriptors")
     func closed() async throws {
         func sockets() throws -> Int {
             try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
@@ -145,10 +145,10 @@ struct NetworkMonitorTests {
         var ended = monitors[0].changes().makeAsyncIterator()
         #expect(await ended.next() == nil)
         monitors = []
-        #expect(try sockets() < before + 25, "other tests have a few")
+        #expect(try sockets() < before + 25, "concurrent tests have a few sockets")
     }
 
-    @Test("a monitor that goes out of scope ends its streams too")
+    @Test("releasing a monitor ends its streams")
     func dropped() async throws {
         var stream: AsyncStream<Void>?
         do {
@@ -158,7 +158,7 @@ struct NetworkMonitorTests {
         for await _ in try #require(stream) {}
     }
 
-    @Test("where the system tells nothing, a change is claimed now and then, until it is closed")
+    @Test("the ticking monitor reports changes at intervals until it is closed")
     func ticking() async throws {
         let monitor = TickingMonitor(first: .milliseconds(1), longest: .milliseconds(4))
         var changes = monitor.changes().makeAsyncIterator()

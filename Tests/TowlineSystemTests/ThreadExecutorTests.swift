@@ -4,7 +4,7 @@ import TestServers
 import Testing
 import TowlineThreads
 
-@Suite("Tasks on a thread of the program's own")
+@Suite("The thread executor")
 struct ThreadExecutorTests {
     private final class Seen: Sendable {
         let threads = Mutex<Set<UInt>>([])
@@ -28,7 +28,7 @@ struct ThreadExecutorTests {
         let executor = await ThreadExecutor.served { first.noteThread() }
         let serving = try #require(first.threads.withLock { $0.first })
         let seen = Seen()
-        // Until the serving thread had its share: a busy machine may let it wait while its helper does all.
+        // Repeats until the serving thread has run a job: on a busy machine, its helper may run all jobs.
         for round in 1...1000 {
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<200 {
@@ -45,7 +45,7 @@ struct ThreadExecutorTests {
         #expect(seen.threads.withLock { $0.contains(serving) && $0.count <= 4 })
     }
 
-    /// However many jobs wait for something, as for a disk, four threads do so at one time.
+    /// At most four threads run jobs that block, for example on a disk, regardless of the number of jobs.
     @Test func jobsThatWaitHaveFourThreads() async {
         let executor = await ThreadExecutor.served()
         let seen = Seen()
@@ -56,7 +56,7 @@ struct ThreadExecutorTests {
                     usleep(20_000)
                     seen.running.subtract(1, ordering: .relaxed)
                 }
-                // More comes while those there are waiting.
+                // Adds more jobs while earlier jobs block.
                 try? await Task.sleep(for: .milliseconds(1))
             }
         }
@@ -67,19 +67,19 @@ struct ThreadExecutorTests {
         let executor = await ThreadExecutor.served()
         let isReleased = AutoResetEvent()
         let waiting = Task(executorPreference: executor) { isReleased.wait(milliseconds: 20_000) }
-        // So long that whoever comes finds it waiting.
+        // Waits until the first job blocks.
         try? await Task.sleep(for: .milliseconds(50))
         let other = Task(executorPreference: executor) { isReleased.set() }
         await other.value
         #expect(await waiting.value, "the second job ended the wait of the first")
     }
 
-    /// What was there already when a job began to wait is done beside it, though nobody brings more.
+    /// Jobs that were queued before a job blocked run on another thread, even if no further job is added.
     @Test func whatWaitsBehindAJobThatWaitsIsDone() async {
         let executor = await ThreadExecutor.served()
         let isReleased = AutoResetEvent()
         let isHeld = Task(executorPreference: executor) {
-            // Both are queued behind this very job.
+            // Both tasks are queued behind the current job.
             let waiting = Task(executorPreference: executor) { isReleased.wait(milliseconds: 20_000) }
             let other = Task(executorPreference: executor) { isReleased.set() }
             return (waiting, other)
@@ -97,7 +97,7 @@ struct ThreadExecutorTests {
             while !seen.isOver.load(ordering: .relaxed) { await Task.yield() }
         }
         await withCheckedContinuation { continuation in
-            // So far apart that the second is due first, whatever comes between the two calls.
+            // The delays differ so much that the second timer is always due first.
             executor.after(.milliseconds(500)) {
                 seen.note(500)
                 continuation.resume()
@@ -108,13 +108,13 @@ struct ThreadExecutorTests {
         await busy.value
         #expect(seen.order.withLock { $0 } == [20, 500])
         #expect(ContinuousClock.now - began >= .milliseconds(500))
-        // The same with nothing else to do.
+        // The timer also works on an idle executor.
         let idle = ContinuousClock.now
         await withCheckedContinuation { continuation in executor.after(.milliseconds(30)) { continuation.resume() } }
         #expect(ContinuousClock.now - idle >= .milliseconds(30))
     }
 
-    /// While jobs keep the thread that waited for the timers, another one waits for them.
+    /// While a job occupies the thread that waited for the timers, another thread waits for the timers.
     @Test func timersComeInTheirTimeBesideALongJob() async {
         let executor = await ThreadExecutor.served()
         for _ in 0..<20 {
@@ -137,7 +137,7 @@ struct ThreadExecutorTests {
         #expect(await Task(executorPreference: executor) { isReleased.wait(milliseconds: 3000) }.value)
     }
 
-    /// A timer wakes one thread, not each that waits.
+    /// A timer wakes only one of the waiting threads.
     @Test func aTimerWakesOneThread() async throws {
         let executor = await ThreadExecutor.served()
         let seen = Seen()
@@ -162,14 +162,14 @@ struct ThreadExecutorTests {
         #expect(waits > count / 4 && waits < count * 3 / 2, "\(waits)")
     }
 
-    /// The calling thread: `PID/task/NUMBER`.
+    /// The directory of the calling thread below /proc: `PID/task/NUMBER`.
     private static var threadDirectory: String {
         var bytes = [Int8](repeating: 0, count: 64)
         readlink("/proc/thread-self", &bytes, bytes.count - 1)
         return String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// Returns how often these threads have begun to wait so far.
+    /// Returns the number of waits of these threads so far.
     private static func waits(of threads: Set<String>) -> Int {
         threads.reduce(0) { sum, thread in
             guard let file = fopen("/proc/\(thread)/status", "r") else { return sum }

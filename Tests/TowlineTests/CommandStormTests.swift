@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import Towline
 
-/// Any commands at the same time: each is answered, and the last one holds.
+/// Concurrent commands all return, and the last command takes effect.
 @Suite struct CommandStormTests {
     private static let commands = 10
 
@@ -53,7 +53,7 @@ import Towline
     }
 }
 
-/// Numbers that are the same in each run.
+/// A generator of numbers that are the same in each run.
 private struct SeededGenerator {
     var seed: UInt64
 

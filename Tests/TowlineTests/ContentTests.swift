@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import Towline
 
-/// Bytes of a download are read while they arrive.
+/// Tests of reading the bytes of a download while they arrive.
 @Suite struct ContentTests {
     private static let version = Version(seed: 11, length: 16 << 20)
 
@@ -24,15 +24,15 @@ import Towline
         let offset: Int64 = 12 << 20
         let range = offset..<(offset + 300_000)
         #expect(try await read(content, range) == Self.version.content.bytes(in: range))
-        // Long before the rest: at this rate everything takes ten seconds.
+        // The range arrives long before the rest: the complete download takes ten seconds at this rate.
         #expect(try await download.snapshot.heldBytes < Self.version.length / 2)
         let asked = site.server.log.requests("/film.mp4").compactMap { $0.info.field("Range") }
-        // Of several connections one may be about to come there anyway.
+        // With several connections, another connection may reach this offset anyway.
         if connections == 1 { #expect(asked.contains { $0.hasPrefix("bytes=\(offset)-") }, "\(asked)") }
         #expect(try await read(content) == Self.version.content.bytes(in: 0..<Self.version.length))
         _ = try await download.file
         #expect(site.holds("film.mp4", Self.version))
-        // What was read twice was fetched once.
+        // Bytes that were read twice were downloaded once.
         let bound = Self.version.length + Int64(asked.count) * 400_000
         #expect(site.server.log.bodyBytesServed("/film.mp4") < bound)
         await downloader.close()
@@ -48,7 +48,7 @@ import Towline
         var bytes: [UInt8] = []
         for try await piece in try await download.content.bytes() {
             bytes += piece
-            // The reader is late: the download is over before it has everything.
+            // The reader is slow: the download ends before the reader has all bytes.
             if bytes.count == piece.count { _ = try await download.file }
         }
         #expect(bytes == version.content.bytes(in: 0..<version.length))
@@ -60,7 +60,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// The transfer begins again, and the second one finishes while the reader is behind.
+    /// The transfer restarts, and the second transfer finishes before the reader.
     @Test(.timeLimit(.minutes(1)))
     func readingOutlivesARestart() async throws {
         let version = Version(seed: 5, length: 3 << 20)
@@ -96,12 +96,12 @@ import Towline
             for try await piece in content.bytes() {
                 bytes += piece
                 guard bytes.count == piece.count else { continue }
-                // The connection goes elsewhere, and learns that the file is another one.
+                // The restart sends a new request, whose response shows that the file changed.
                 try await download.setConnections(2)
             }
         } throws: { ($0 as? TowlineError)?.code == .changedOnServer }
         #expect(!bytes.isEmpty)
-        #expect(Self.version.content.firstMismatch(in: bytes, at: 0) == nil, "what came is of one file alone")
+        #expect(Self.version.content.firstMismatch(in: bytes, at: 0) == nil, "all bytes are from the first file")
         _ = try await download.file
         #expect(site.holds("a", next))
         await downloader.close()
@@ -118,7 +118,7 @@ import Towline
         let download = try await downloader.add(try site.request("/a") { $0.connections = 1 })
         let waiting = try await downloader.add(try site.request("/b"))
         try await download.reaches { $0.heldBytes > 1 << 20 }
-        // One that waits for its turn is waited for, as long as the caller likes.
+        // The content of a queued download waits until the download starts.
         let patient = Task { try await waiting.content }
         try await download.pause()
         try await download.reaches { $0.state == .paused }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import Towline
 
-/// What the handle of a download promises.
+/// Tests of the handle of a download.
 @Suite struct DownloadTests {
     private static let version = Version(seed: 3, length: 3_000_000)
 
@@ -32,7 +32,7 @@ import Towline
         try await download.pause()
         let paused = try await download.reaches { $0.state == .paused }
         #expect(paused.heldBytes > 600_000)
-        // Pausing twice is no error.
+        // A second pause is not an error.
         try await download.pause()
         try await download.resume()
         _ = try await download.file
@@ -62,7 +62,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// However often one looks: who sees that it failed sees why.
+    /// Every snapshot of a failed download contains its error.
     @Test(.timeLimit(.minutes(1))) func anEndIsNeverShownWithoutItsReason() async throws {
         let site = try await Site([:])
         let downloader = try await site.downloader()
@@ -76,7 +76,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// While the list is looked at for what to start, the caller may have thought again.
+    /// A command takes effect even if it arrives while the scheduler reads the list.
     @Test(.timeLimit(.minutes(1))) func aCommandRightAfterABeginningIsObeyed() async throws {
         let site = try await Site(["/*": Resource(Version(seed: 2, length: 4_000_000), rate: 200_000)])
         let downloader = try await site.downloader {
@@ -149,7 +149,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// What was there before, and what another download of the same name has, is not deleted with this one.
+    /// Removing a download with its files keeps earlier files and the bytes of another download with the same name.
     @Test func removingWithFilesLeavesWhatIsNotOurs() async throws {
         let site = try await Site(
             ["/a": Resource(Version(seed: 1, length: 50_000)), "/b": Resource(Self.version)], rate: 1_000_000)
@@ -205,7 +205,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// The first URL is gone; also after a relaunch the registry knows the other.
+    /// The first URL does not work. The registry keeps the mirror across a relaunch.
     @Test func mirrorsOutliveARelaunch() async throws {
         let site = try await Site(["/file": Resource(Self.version)], rate: 6_000_000)
         let dead = try #require(URL(string: "http://127.0.0.1:9/file"))

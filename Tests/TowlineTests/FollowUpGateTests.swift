@@ -3,7 +3,7 @@ import Testing
 
 @testable import Towline
 
-/// Who is let in when.
+/// Tests of the order and the limit of the follow-up gate.
 @Suite struct FollowUpGateTests {
     private final class Order: Sendable { let numbers = Mutex<[Int]>([]) }
 
@@ -25,7 +25,7 @@ import Testing
             try await group.waitForAll()
         }
         #expect(order.numbers.withLock { $0 } == Array(0..<20))
-        // Everybody who left made room.
+        // Each task that left made room for another.
         #expect(await gate.enter())
         let late = Task { await gate.enter() }
         late.cancel()

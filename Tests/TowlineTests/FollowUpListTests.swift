@@ -6,12 +6,12 @@ import TowlineEngine
 
 @testable import Towline
 
-/// What follows, and the list that it is noted in: each step once, whatever happens to the list meanwhile.
+/// Each follow-up runs once, even if the list cannot be written or changes meanwhile.
 @Suite struct FollowUpListTests {
     private static let version = Version(seed: 44, length: 300_000)
     private static let step = FollowUp.run(program: URL(fileURLWithPath: "/bin/true"), arguments: [])
 
-    /// Steps that wait until they are let go, or are cancelled.
+    /// Follow-ups that wait until `letGo` is called or their task is cancelled.
     private actor Steps: FollowUpPerformer {
         private let room: Int
         private(set) var calls: [FollowUp] = []
@@ -46,7 +46,7 @@ import TowlineEngine
         }
     }
 
-    /// The list's disk is full when a step is done, and has room again a while later.
+    /// The disk of the list is full when a step is complete, and has free space again later.
     @Test(.timeLimit(.minutes(1))) func aStepIsWrittenDownWhenThereIsRoomAgain() async throws {
         let steps = Steps()
         let scene = try await Scene(["/file": Resource(Self.version)], performer: steps)
@@ -63,12 +63,12 @@ import TowlineEngine
         try await scene.wait { try await registry.download(id)?.reasonCode == FollowUpState.done.code }
         #expect(await steps.calls == [.move(to: target), Self.step], "each once")
         #expect(try await registry.download(id)?.directory == scene.site.root.path)
-        // Forgotten once the list has it.
+        // The mark is removed after the list contains the result.
         try await scene.wait { try await registry.values(prefix: "follow/").isEmpty }
         await scene.end()
     }
 
-    /// A step is under way when the file is deleted and the download asked for again.
+    /// The file is deleted and the download is added again while a step is running.
     @Test(.timeLimit(.minutes(1)), arguments: [false, true])
     func anEarlierStepDoesNotEndALaterRun(isLate: Bool) async throws {
         let steps = Steps(isHeld: true)
@@ -94,7 +94,7 @@ import TowlineEngine
         await scene.end()
     }
 
-    /// Each may be a program, or an archive of gigabytes.
+    /// At most four follow-ups run at once, because each may be a program or unpack gigabytes.
     @Test(.timeLimit(.minutes(1))) func fourRunAtOnce() async throws {
         let count = 12
         let steps = Steps(isHeld: true)
@@ -110,7 +110,7 @@ import TowlineEngine
             try await scene.registry.downloads(ids).count { $0.state == .finished } == count
         }
         try await scene.wait { await steps.calls.count >= 4 }
-        // Time for a fifth, which must not come.
+        // Leaves time for a fifth follow-up, which must not start.
         try await Task.sleep(for: .milliseconds(300))
         #expect(await steps.calls.count == 4)
         await steps.letGo()

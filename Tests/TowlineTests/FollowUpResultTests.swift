@@ -5,10 +5,10 @@ import TowlineEngine
 
 @testable import Towline
 
-/// A step of what follows is done when its own result is there: not because something has the name.
+/// A follow-up counts as complete only if its own result exists, not if another file has the name.
 @Suite struct FollowUpResultTests {
     private static let version = Version(seed: 43, length: 300_000)
-    /// A zip file of nothing.
+    /// An empty zip file.
     private static let archive = "PK\u{5}\u{6}" + String(repeating: "\0", count: 18)
     private let root = FileManager.default.temporaryDirectory.appendingPathComponent("towline-\(UUID().uuidString)")
 
@@ -16,7 +16,7 @@ import TowlineEngine
         Resource(Version(seed: 1, length: 22), behaviour: Behaviour { _ in Reply(200, text: Self.archive) })
     }
 
-    /// Waits until its follow-ups are over.
+    /// Waits until the download and its follow-ups have ended.
     private func over(_ download: Download) async throws -> FollowUpState {
         while true {
             let now = try await download.snapshot
@@ -44,7 +44,7 @@ import TowlineEngine
             Issue.record("\(try await download.snapshot.followUp)")
             return
         }
-        // It changes, as any directory may.
+        // The contents of the directory change.
         let other = out.appendingPathComponent("other")
         try Data().write(to: other)
         try FileManager.default.removeItem(at: other)
@@ -55,7 +55,7 @@ import TowlineEngine
             return
         }
         #expect(reason.contains("already exists"))
-        #expect(site.names == ["it.zip"], "the only copy is there")
+        #expect(site.names == ["it.zip"], "the only copy is kept")
         await downloader.close()
         await site.server.stop()
     }
@@ -77,9 +77,9 @@ import TowlineEngine
         let out = root.appendingPathComponent("out")
         let steps = LocalFollowUps()
         _ = try await steps.perform(.unpack(into: out), of: file)
-        // The list was not told of it.
+        // As after a kill: the list does not contain the result of the first call.
         _ = try await steps.perform(.unpack(into: out), of: file)
-        // The same download, fetched anew, may be another file.
+        // The same download, started again, may deliver another file.
         file.endedAt += 1
         let error = await #expect(throws: TowlineError.self) {
             _ = try await steps.perform(.unpack(into: out), of: file)
@@ -94,7 +94,7 @@ import TowlineEngine
         let steps = LocalFollowUps()
         #expect(try await steps.perform(.move(to: target), of: file) == target.path)
         #expect(try await steps.perform(.move(to: target), of: file) == target.path)
-        // Another file of the same length is no result.
+        // Another file of the same length is not the result.
         file.endedAt += 1
         await #expect(throws: TowlineError.self) { try await steps.perform(.move(to: target), of: file) }
         let other = root.appendingPathComponent("other")
@@ -103,7 +103,7 @@ import TowlineEngine
         await #expect(throws: TowlineError.self) { try await steps.perform(.move(to: other), of: file) }
     }
 
-    // MARK: Whose file it is
+    // MARK: Skipped and moved files
 
     @Test(.timeLimit(.minutes(1)), arguments: [false, true])
     func nothingFollowsOnAFileThatWasSkipped(isNamed: Bool) async throws {
@@ -126,7 +126,7 @@ import TowlineEngine
         await site.server.stop()
     }
 
-    /// It comes while the download runs, and is there when that is whole.
+    /// Another file with the same name appears while the download runs.
     @Test(.timeLimit(.minutes(1))) func nothingFollowsOnAFileThatCameMeanwhile() async throws {
         let site = try await Site(["/file": Resource(Self.version)], rate: 300_000)
         let downloader = try await site.downloader()
@@ -146,7 +146,7 @@ import TowlineEngine
         await site.server.stop()
     }
 
-    /// It was moved, its file was deleted, and it is asked for again.
+    /// The moved file was deleted, and the download is added again.
     @Test(.timeLimit(.minutes(1)), arguments: [false, true])
     func whatIsFetchedAgainIsMovedAgain(isNamed: Bool) async throws {
         let site = try await Site(["/file": Resource(Self.version)])

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import Towline
 
-/// What follows a finished download: in order, each once, told where it fails.
+/// Follow-ups run in order and once each, and a failure is reported.
 @Suite struct FollowUpTests {
     private static let version = Version(seed: 41, length: 300_000)
 
@@ -21,7 +21,7 @@ import Towline
         ])
         let downloader = try await site.downloader()
         let log = site.root.appendingPathComponent("log")
-        // It gets its arguments one by one, whatever is in them, and the file is there when it runs.
+        // The program gets each argument separately and unchanged, and the file exists when the program runs.
         let program = try program(site, "test -f \"$1\" && printf '%s|%s' \"$2\" \"$3\" > '\(log.path)'")
         let target = site.root.appendingPathComponent("moved $HOME;.bin")
         let hook = try #require(URL(string: site.server.url("/hook")))
@@ -65,10 +65,10 @@ import Towline
             return
         }
         #expect(reason.contains("status 3") && reason.contains("not yet"))
-        #expect(failed.state == .finished && site.holds("file", Self.version), "the file is there all the same")
+        #expect(failed.state == .finished && site.holds("file", Self.version), "the file is kept")
         await downloader.close()
 
-        // The failure is there after a relaunch, and nothing is tried by itself.
+        // The failure survives a relaunch, and the follow-up is not retried automatically.
         downloader = try await site.downloader()
         let again = try #require(try await downloader.download(download.id))
         #expect(try await again.snapshot.followUp == failed.followUp)
@@ -80,7 +80,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// The second try is cut short by the end of the process, and begins again with the next.
+    /// The end of the process interrupts the second run of a follow-up. The next process starts it again.
     @Test(.timeLimit(.minutes(1))) func aRetryOutlivesTheProcess() async throws {
         let site = try await Site(["/file": Resource(Self.version)])
         var downloader = try await site.downloader()
@@ -122,7 +122,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// Waits until its follow-ups are over.
+    /// Waits until the follow-ups of a finished download have ended, or until `fits` returns `true`.
     private func followed(
         _ download: Download, _ downloader: Downloader,
         until fits: @Sendable (FollowUpState) -> Bool = { state in

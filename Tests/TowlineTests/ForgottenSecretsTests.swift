@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import Towline
 
-/// The list may stay for years: what only a transfer needs is gone when the transfer is.
+/// Secrets that only a transfer needs are removed after the transfer, because the list may stay for years.
 @Suite struct ForgottenSecretsTests {
     private static let version = Version(seed: 52, length: 300_000)
 
@@ -25,13 +25,13 @@ import Towline
         request.url = try #require(parts.url)
         let download = try await downloader.add(request)
         let state = site.root.appendingPathComponent("state")
-        #expect(try count(of: "CANARY", in: state) > 0, "until then a relaunch needs them")
+        #expect(try count(of: "CANARY", in: state) > 0, "an unfinished download needs them after a relaunch")
         try await download.resume()
         _ = try await download.file
         await downloader.close()
         #expect(try count(of: "CANARY", in: state) == 0)
 
-        // The file is found again by what is left.
+        // The file is found with the remaining part of the URL.
         let later = try await site.downloader()
         let snapshot = try #require(try await later.downloads().downloads.first)
         #expect(snapshot.state == .finished && snapshot.source.hasSuffix("/file?token=&x=1"), "\(snapshot)")

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import Towline
 
-/// What a launch finds, and what an end leaves.
+/// Tests of launch and close: resuming, rebuilding the list, and releasing resources.
 @Suite(.serialized) struct LaunchTests {
     private static let version = Version(seed: 9, length: 4_000_000)
 
@@ -31,7 +31,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// What the list says of a download and what its journal says of it are one entry.
+    /// A rebuilt list has one entry for a download that is in the damaged list and has a journal.
     @Test(arguments: [false, true]) func aListThatIsRebuiltHasNothingTwice(hasSecrets: Bool) async throws {
         let site = try await Site(["/file": Resource(Self.version)], rate: 2_000_000)
         var downloader = try await site.downloader()
@@ -67,7 +67,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// O1: everything is released, by `close` and by letting go: no thread, no descriptor.
+    /// O1: `close`, or releasing the downloader, releases all threads and descriptors.
     @Test func closingLeaksNothing() async throws {
         let site = try await Site(["/file": Resource(Self.version)], rate: 8_000_000)
         func use(closing: Bool) async throws {
@@ -76,7 +76,7 @@ import Towline
             try await download.reaches { $0.heldBytes > 50_000 || $0.isOver }
             if closing { await downloader.close() }
         }
-        // The first use makes what the process keeps: the pool's threads, libcurl's and SQLite's globals.
+        // The first use creates resources that the process keeps: pool threads, and globals of libcurl and SQLite.
         for _ in 0..<2 { try await use(closing: true) }
         let before = try await Resources.settled { _ in true }
         for _ in 0..<5 { try await use(closing: true) }
@@ -91,7 +91,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// What a host bears was found out the hard way once; the next process need not be refused to know it.
+    /// The connection limit of a host is kept across launches: the second process causes no refused connection.
     @Test func whatAHostBearsIsRememberedAcrossLaunches() async throws {
         let limited = Resource(Self.version, rate: 1_000_000, behaviour: .always(.connectionLimit(1)))
         let site = try await Site(["/one": limited, "/two": limited])
@@ -131,7 +131,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// Row 106: a state directory from an old backup claims less, or more, than the journals: those are believed.
+    /// Row 106: a state directory from a backup is older or newer than the journals. The journals take precedence.
     @Test func row106ABackupIsReconciledWithTheJournals() async throws {
         let site = try await Site(["/file": Resource(Self.version)], rate: 2_000_000)
         let state = site.root.appendingPathComponent("state")
@@ -156,7 +156,7 @@ import Towline
         let newer = site.root.appendingPathComponent("newer")
         try FileManager.default.copyItem(at: state, to: newer)
 
-        // Older than the journal: the list knows of nothing, the journal does.
+        // The list is older than the journal: only the journal contains the progress.
         try FileManager.default.removeItem(at: state)
         try FileManager.default.copyItem(at: backup, to: state)
         downloader = try await site.downloader()
@@ -168,13 +168,13 @@ import Towline
         #expect(site.server.log.bodyBytesServed("/file") - before < Self.version.length - held + 400_000)
         await downloader.close()
 
-        // Newer than what is on disk: it claims bytes that are gone.
+        // The list is newer than the disk: the list contains bytes that do not exist.
         for name in site.names { try FileManager.default.removeItem(at: site.downloads.appendingPathComponent(name)) }
         try FileManager.default.removeItem(at: state)
         try FileManager.default.copyItem(at: newer, to: state)
         downloader = try await site.downloader()
         download = try #require(try await downloader.download(id))
-        #expect(try await download.snapshot.heldBytes == 0, "nothing is there, whatever the list says")
+        #expect(try await download.snapshot.heldBytes == 0, "no bytes exist, although the list contains some")
         try await download.resume()
         _ = try await download.file
         #expect(site.holds("file", Self.version))
@@ -182,7 +182,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// Rows 104, 110: the list is lost; it is made anew of the journals, and the bytes are not fetched again.
+    /// Rows 104, 110: a lost list is rebuilt from the journals, and the bytes are not downloaded again.
     @Test func row110ALostListIsMadeOfTheJournals() async throws {
         let site = try await Site(["/file": Resource(Self.version)], rate: 2_000_000)
         var downloader = try await site.downloader()
@@ -194,7 +194,7 @@ import Towline
         let served = site.server.log.bodyBytesServed("/file")
 
         downloader = try await site.downloader()
-        #expect(!downloader.notices.isEmpty, "it is said aloud")
+        #expect(!downloader.notices.isEmpty, "a notice reports the rebuilt list")
         let found = try #require(try await downloader.handles().first)
         let snapshot = try await found.snapshot
         #expect(snapshot.state == .paused && snapshot.heldBytes > 1_200_000, "\(snapshot)")
@@ -206,7 +206,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// Row 120: two URLs, one name: two files.
+    /// Row 120: two URLs with the same file name result in two files.
     @Test func row120TwoLinksOneName() async throws {
         let (one, two) = (Version(seed: 51, length: 900_000), Version(seed: 52, length: 1_900_000))
         let site = try await Site(["/a/same": Resource(one), "/b/same": Resource(two)], rate: 4_000_000)
@@ -240,7 +240,7 @@ import Towline
     }
 }
 
-/// What this process has open.
+/// The number of descriptors and threads of this process.
 struct Resources: CustomStringConvertible {
     let descriptors: Int
     let threads: Int
@@ -255,7 +255,7 @@ struct Resources: CustomStringConvertible {
         }
     }
 
-    /// Once it is like that, or after a while: what was let go of ends a little later.
+    /// Returns the resources when they fit, or after 5 seconds. Released threads and descriptors end with a delay.
     static func settled(_ fits: (Resources) -> Bool) async throws -> Resources {
         var now = try Resources.now
         for _ in 0..<100 where !fits(now) {

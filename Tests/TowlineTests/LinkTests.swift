@@ -4,11 +4,11 @@ import Synchronization
 import Testing
 import Towline
 
-/// Links that stop working, and the new ones that a caller supplies.
+/// Tests of expired links and of the new links that a caller supplies.
 @Suite struct LinkTests {
     private static let version = Version(seed: 21, length: 3_000_000)
 
-    /// Hands out `/new` for whatever expired, and remembers why it was asked.
+    /// A renewal that returns the link `base` for every request and records the reasons.
     private final class Renewal: LinkRenewal {
         let base: String
         let headers: [DownloadRequest.Header]?
@@ -25,7 +25,7 @@ import Towline
         }
     }
 
-    /// Answers for a while, then refuses: what a signed link does when its time is over.
+    /// Returns a resource that serves some bytes and then refuses requests, like an expired signed link.
     private func expiring(_ status: Int) -> Resource {
         Resource(
             Self.version, behaviour: .first(1, .always(.shortBody(after: 1_200_000)), then: .always(.status(status))))
@@ -54,7 +54,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// Never answers, or pauses the download that the link is for.
+    /// A renewal that never answers, and that can pause the download first.
     private final class StuckRenewal: LinkRenewal {
         let asked = Atomic(false)
         let pauses: Mutex<(@Sendable () async throws -> Void)?> = Mutex(nil)
@@ -62,7 +62,7 @@ import Towline
         func renewedLink(for request: DownloadRequest, reason: LinkRenewalReason) async throws -> RenewedLink? {
             asked.store(true, ordering: .relaxed)
             if let pause = pauses.withLock({ $0 }) { try await pause() }
-            // Not even a cancellation is noticed.
+            // Ignores even a cancellation.
             await Gate().passed()
             return nil
         }
@@ -114,7 +114,7 @@ import Towline
         let downloader = try await site.downloader { $0.linkRenewal = renewal }
         let download = try await downloader.add(try site.request("/old") { $0.connections = 1 })
         _ = try await download.file
-        #expect(site.holds("old", other), "all of it is the new file's")
+        #expect(site.holds("old", other), "all bytes are from the new file")
         await downloader.close()
         await site.server.stop()
     }
@@ -123,8 +123,8 @@ import Towline
         let site = try await Site(["/old": Resource(Self.version), "/new": Resource(Self.version)], rate: 300_000)
         let renewal = Renewal(site.server.url("/new"))
         let downloader = try await site.downloader { $0.linkRenewal = renewal }
-        // Half a minute is left when it is renewed: this one has five to six seconds more, and two more under a
-        // sanitizer, which makes everything slower.
+        // A link is renewed 30 seconds before its end. This link has five to six seconds more, and two more with a
+        // sanitizer, which is slower.
         let patience = ProcessInfo.processInfo.environment["TOWLINE_PATIENCE"].flatMap { Int($0) } ?? 1
         let end = Int(Date().timeIntervalSince1970) + 30 + (patience > 1 ? 8 : 6)
         let download = try await downloader.add(
@@ -139,7 +139,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// What was meant for one server is not shown to another.
+    /// Credentials and header fields for one server are not sent to another server.
     @Test(arguments: [true, false]) func aLinkToAnotherServerTakesNoSecretsThere(_ isAsked: Bool) async throws {
         let site = try await Site(["/old": isAsked ? Resource(Self.version, rate: 300_000) : expiring(403)])
         let other = try await FaultServer.start(["/new": Resource(Self.version)])

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import Towline
 
-/// The logger of an app: the steps of each download, and nothing unless the app asks for them.
+/// Tests of the app's logger: it receives the steps of each download only at level `debug`.
 @Suite struct LoggerTests {
     private final class Lines: Sendable {
         let list = Mutex<[(text: String, download: String?)]>([])

@@ -7,7 +7,7 @@ import TowlineDisk
 import TowlineEngine
 import TowlineRegistry
 
-/// A word of the caller's between the reading of the list and what is started by it.
+/// Commands that arrive between reading the list and starting downloads, or during another change, take effect.
 @Suite struct OverrulingTests {
     typealias Word = @Sendable (DownloadCenter, DownloadID) async throws -> Void
 
@@ -30,7 +30,7 @@ import TowlineRegistry
         let id = try await center.add([try site.request("/file")])[0]
         await registry.somethingWasRead()
         try await word(center, id)
-        // The look ends with what it read before; the word makes it look once more, and then nothing is left to start.
+        // The scheduler continues with the earlier result. The command makes it read the list again, without a result.
         await registry.handOver()
         await registry.somethingWasRead()
         let record = try await registry.download(id)
@@ -41,7 +41,7 @@ import TowlineRegistry
         await site.server.stop()
     }
 
-    /// Paused, and resumed while the pause is being written down.
+    /// A download is resumed while its pause is being written.
     @Test(.timeLimit(.minutes(1))) func aResumeDuringTheEndIsObeyed() async throws {
         let site = try await Site(["/file": Resource(Version(seed: 7, length: 5_000_000), rate: 1_000_000)])
         let registry = LateRegistry(
@@ -53,7 +53,7 @@ import TowlineRegistry
         await registry.holdBack(.paused)
         async let paused: Void = center.pause(id)
         await registry.somethingWasRead()
-        // Nothing overtakes what is being written: the word waits for it.
+        // The resume waits until the pause is written.
         async let resumed: Void = center.resume(id)
         try await Task.sleep(for: .milliseconds(50))
         await registry.letGo()
@@ -65,7 +65,7 @@ import TowlineRegistry
         await site.server.stop()
     }
 
-    /// A SIGKILL after the answer must not make it download again.
+    /// A SIGKILL after `pause` returned must not cause the download to continue.
     @Test(.timeLimit(.minutes(1))) func aPauseIsInTheListWhenItIsAnswered() async throws {
         let site = try await Site(["/file": Resource(Version(seed: 7, length: 5_000_000), rate: 1_000_000)])
         let registry = LateRegistry(
@@ -84,7 +84,7 @@ import TowlineRegistry
         await site.server.stop()
     }
 
-    /// The command that is decided first is written last: it decides again.
+    /// A command that is delayed before its write decides again with the new state.
     @Test(.timeLimit(.minutes(1)), arguments: [true, false]) func aCommandDuringAnother(_ cancelIsLate: Bool)
         async throws
     {

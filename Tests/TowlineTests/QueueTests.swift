@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import Towline
 
-/// Who runs when: limits, priorities, groups, order.
+/// Tests of the order in which downloads run: limits, priorities, groups, positions.
 @Suite struct QueueTests {
     private func resources(_ count: Int, length: Int64 = 400_000) -> [String: Resource] {
         Dictionary(
@@ -12,7 +12,7 @@ import Towline
             })
     }
 
-    /// The paths in the order in which they were asked for first.
+    /// Returns the requested paths, in the order of their first requests.
     private func order(_ site: Site) -> [String] {
         var seen: [String] = []
         for request in site.server.log.requests where !seen.contains(request.path) { seen.append(request.path) }
@@ -54,7 +54,7 @@ import Towline
             contentsOf: (0..<5).map { number in try site.request("/f\(number)") { $0.group = "held" } })
         try await downloads[3].setPriority(5)
         try await downloads[4].move(before: downloads[1].id)
-        #expect(site.server.log.requests.isEmpty, "none of the group may run")
+        #expect(site.server.log.requests.isEmpty, "no download of the group may run")
         try await downloader.setLimit(nil, forGroup: "held")
         for download in downloads { _ = try await download.file }
         #expect(order(site) == ["/f3", "/f0", "/f4", "/f1", "/f2"])
@@ -72,7 +72,7 @@ import Towline
         _ = try await downloader.add(contentsOf: (0..<3).map { try slow.request("/f\($0)") })
         let quick = try await downloader.add(try other.request("/f0"))
         _ = try await quick.file
-        #expect(order(slow) == ["/f0"], "the other host's download did not wait for those of the slow one")
+        #expect(order(slow) == ["/f0"], "the download of the other host did not wait for those of the slow host")
         await downloader.close()
         await slow.server.stop()
         await other.server.stop()
@@ -97,7 +97,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// The list itself hears of bytes every few seconds.
+    /// The totals are current, although the list is updated only every few seconds.
     @Test func totalsKeepUpWithWhatRuns() async throws {
         let site = try await Site(resources(2, length: 2_000_000), rate: 400_000)
         let downloader = try await site.downloader()
@@ -121,10 +121,10 @@ import Towline
         let download = try await downloader.add(try site.request("/f0"))
         let start = ContinuousClock.now
         try await download.reaches { $0.heldBytes > 300_000 }
-        #expect(ContinuousClock.now - start > .milliseconds(400), "the limit of before is in force")
+        #expect(ContinuousClock.now - start > .milliseconds(400), "the earlier limit is in effect")
         try await downloader.setRateLimit(0)
         _ = try await download.file
-        #expect(ContinuousClock.now - start < .seconds(15), "and no more at once")
+        #expect(ContinuousClock.now - start < .seconds(15), "the limit ends immediately")
         await downloader.close()
         await site.server.stop()
     }
@@ -154,7 +154,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// Also those that no transfer is at hear of it.
+    /// Readers of queued downloads receive a snapshot when all downloads are paused or resumed.
     @Test(.timeLimit(.minutes(1))) func whatWaitsForItsTurnHearsOfAPauseOfAll() async throws {
         let site = try await Site(resources(3), rate: 50_000)
         let downloader = try await site.downloader { $0.maximumRunning = 1 }
@@ -172,7 +172,7 @@ import Towline
 }
 
 extension [Download] {
-    /// Bytes that are there of all.
+    /// The number of downloaded bytes of all downloads together.
     fileprivate var held: Int64 {
         get async throws {
             var sum: Int64 = 0

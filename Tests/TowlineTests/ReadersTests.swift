@@ -3,9 +3,9 @@ import TestServers
 import Testing
 import Towline
 
-/// What it costs that somebody looks. The usual run has 60 downloads; with `TOWLINE_TORTURE`, and the release build that
-/// it is meant for, the promised 1,000 are timed in pairs, with 24 readers and with none, from a server that gives each
-/// 100 KiB/s: about 1 Gbit/s in all.
+/// Measures the cost of readers of snapshots. The normal run has 60 downloads. With `TOWLINE_TORTURE`, which is meant
+/// for release builds, 1,000 downloads are timed in pairs, with 24 readers and without readers. The server sends
+/// 100 KiB/s to each download, about 1 Gbit/s in total.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: Programs.areThere(Programs.nginx)))
 struct ReadersTests {
     private static let isTorture = getenv("TOWLINE_TORTURE") != nil
@@ -13,7 +13,7 @@ struct ReadersTests {
     private static let length: Int64 = 1 << 20
     private static let path = isTorture ? "steady/piece" : "piece"
 
-    /// What one run took.
+    /// The CPU time and wall time of one run in seconds, and the number of delivered snapshots.
     struct Cost {
         var cpu = 0.0
         var wall = 0.0
@@ -52,7 +52,7 @@ struct ReadersTests {
         configuration.maximumRunningPerHost = Self.count
         let downloader = try await Downloader(
             stateDirectory: memory.appendingPathComponent("state"), configuration: configuration)
-        // From before the first addition.
+        // The readers subscribe before the first addition.
         let events = (0..<readers).map { _ in downloader.events }
         let tasks = events.map { events in Task { await Self.read(events) } }
         let requests = try (0..<Self.count).map { number in
@@ -66,19 +66,19 @@ struct ReadersTests {
         var told = 0
         for task in tasks {
             let (finished, read) = await task.value
-            #expect(finished == Self.count, "each end is told to each reader")
+            #expect(finished == Self.count, "each reader receives the end of each download")
             told += read
         }
         let wall = (ContinuousClock.now - start) / .seconds(1)
         let cost = Cost(cpu: Self.cpu() - before, wall: wall, told: told)
         await downloader.close()
-        // Told at once: the beginning, the changes of state, the end. Beside these the promised number a second.
+        // Start, changes of state and end are delivered at once; other snapshots are limited to 10,000 per second.
         let limit = 12.0 * Double(readers * Self.count) + 10_000 * (wall + 1)
         #expect(Double(cost.told) <= limit, "\(cost.told) in \(wall) s")
         return cost
     }
 
-    /// Reads until all are finished.
+    /// Reads events until all downloads are finished. Returns the numbers of finished downloads and of changes read.
     private static func read(_ events: DownloadEvents) async -> (finished: Int, read: Int) {
         var finished: Set<DownloadID> = []
         var read = 0

@@ -6,9 +6,9 @@ import TowlineEngine
 
 @testable import Towline
 
-/// A list that was rebuilt from journals.
+/// Tests of a list that was rebuilt from journals.
 @Suite struct RebuiltListTests {
-    /// The download may be that of a client on another machine, which must not reach services of this machine.
+    /// The download may belong to a client on another machine, which must not reach services on this machine.
     @Test(arguments: [false, true]) func aRebuiltListKeepsToPublicAddresses(_ isRestricted: Bool) throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("towline-\(UUID().uuidString)")
             .path

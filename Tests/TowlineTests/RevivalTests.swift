@@ -3,11 +3,11 @@ import Foundation
 import Testing
 import Towline
 
-/// A download that failed or was cancelled and is asked for again: what is asked for now counts.
+/// A failed or cancelled download that is added again uses the new request.
 @Suite struct RevivalTests {
     private static let version = Version(seed: 51, length: 200_000)
 
-    /// Adds it, waits for its end, and adds it again with what is changed.
+    /// Adds a download, waits until it fails, and adds it again with a changed request.
     private func again(
         _ site: Site, first: (inout DownloadRequest) -> Void = { _ in }, second: (inout DownloadRequest) -> Void
     ) async throws -> (Downloader, Download) {
@@ -93,7 +93,7 @@ import Towline
         await site.server.stop()
     }
 
-    /// A reason to wait may be gone with other options. The same request again keeps the wait.
+    /// Other options end a wait, because they may remove its reason. The same request keeps the wait.
     @Test(.timeLimit(.minutes(1))) func withOtherOptionsThanThoseItWaitsWith() async throws {
         let site = try await Site(["/file.bin": Resource(Self.version, behaviour: .always(.page))])
         let downloader = try await site.downloader { $0.networkRetryInterval = 600 }
@@ -111,7 +111,8 @@ import Towline
         await site.server.stop()
     }
 
-    /// Neither may somebody from elsewhere have this machine's owner fetch it, nor the other way round.
+    /// The restriction to public addresses stays, whether the first or the second request has it: a remote client and
+    /// the owner of this machine may add the same URL.
     @Test(arguments: [(true, false), (false, true)])
     func aRuleForOneAskerStays(_ first: Bool, _ second: Bool) async throws {
         let site = try await Site(["/file": Resource(Self.version, behaviour: .first(2, .status(404)))])

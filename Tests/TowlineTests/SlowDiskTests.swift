@@ -4,7 +4,7 @@ import TowlineCore
 
 @testable import Towline
 
-/// The list answers while the disk of the downloads does not, and reads a journal once.
+/// The list answers while the disk of the downloads is slow, and reads each journal once.
 @Suite struct SlowDiskTests {
     private static let resources = ["/file": Resource(length: 50_000_000, rate: 1_000_000)]
 

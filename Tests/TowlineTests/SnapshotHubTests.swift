@@ -4,7 +4,7 @@ import Testing
 import TowlineCore
 import TowlineEngine
 
-/// Who hears of what.
+/// Tests of the snapshots that readers receive.
 @Suite struct SnapshotHubTests {
     private static func record(_ state: RegisteredState) -> DownloadSnapshot {
         var record = RegisteredDownload(
@@ -14,7 +14,7 @@ import TowlineEngine
         return DownloadSnapshot(record)
     }
 
-    /// A download that is over the moment somebody begins to read it: its end is heard of, and nothing older after it.
+    /// A download ends while a reader subscribes. The reader receives the end and no older snapshot after it.
     @Test(.timeLimit(.minutes(1))) func anEndWhileTheBeginningIsLookedUpIsHeardOf() async {
         let hub = SnapshotHub()
         let (before, after) = (Self.record(.active), Self.record(.finished))
@@ -27,7 +27,7 @@ import TowlineEngine
         #expect(states == [.finished])
     }
 
-    /// The other way round: something is told while it is looked up, and what is found is an end that is about to be told.
+    /// A snapshot is published while `look` returns an end that is about to be published. The reader receives the end.
     @Test(.timeLimit(.minutes(1))) func anEndThatIsFoundBeforeItIsToldIsHeardOf() async {
         let hub = SnapshotHub()
         let (before, after) = (Self.record(.active), Self.record(.finished))

@@ -5,7 +5,7 @@ import TowlineEngine
 
 @testable import Towline
 
-/// Row 87: the disk of the list is full while downloads end.
+/// Row 87: downloads end while the disk of the list is full.
 @Suite struct UnwrittenEndTests {
     private static let version = Version(seed: 87, length: 2_000_000)
 
@@ -23,14 +23,14 @@ import TowlineEngine
         await scene.end()
     }
 
-    /// The list says that it is to run, for as long as it cannot be told otherwise.
+    /// A failed download does not start again, although the list still contains it as running.
     @Test(.timeLimit(.minutes(1))) func whatFailedIsNotBegunAgainAndAgain() async throws {
         let scene = try await Scene(["/file": Resource(Self.version, behaviour: .always(.status(404)))])
         await scene.registry.fill()
         let id = try await scene.add("/file")
         try await scene.wait { try await scene.center.snapshot(id).state == .failed }
         let asked = scene.site.server.log.requests.count
-        // Tried again, and refused again.
+        // The write is retried and refused again.
         let refusals = await scene.registry.refusals
         try await scene.wait { await scene.registry.refusals > refusals + 1 }
         #expect(scene.site.server.log.requests.count == asked)
@@ -40,7 +40,7 @@ import TowlineEngine
         await scene.end()
     }
 
-    /// Its wait begins when the list knows of it, and ends by itself.
+    /// A wait begins when the list contains the wait, and ends automatically.
     @Test(.timeLimit(.minutes(1))) func whatWaitsGoesOnWhenThereIsRoomAgain() async throws {
         let scene = try await Scene(["/file": Resource(Self.version)])
         await scene.site.server.refuseConnections()
@@ -54,7 +54,7 @@ import TowlineEngine
         await scene.end()
     }
 
-    /// Whoever asks is told that it cannot be done now, and may ask again.
+    /// A remove reports the full disk, and succeeds later.
     @Test(.timeLimit(.minutes(1))) func removingSaysThatItCannot() async throws {
         let scene = try await Scene(["/file": Resource(Self.version, rate: 200_000)])
         let id = try await scene.add("/file")
@@ -71,7 +71,7 @@ import TowlineEngine
         await scene.end()
     }
 
-    /// What the list could not be told while it ran comes with the next change.
+    /// Notes that could not be written while the download ran are written with the next change.
     @Test(.timeLimit(.minutes(1))) func notesOutliveAFullDisk() async throws {
         let scene = try await Scene([
             "/file": Resource(
@@ -89,7 +89,7 @@ import TowlineEngine
         await scene.end()
     }
 
-    /// Closed while nothing can be written: the next launch finds the file and asks nobody.
+    /// The downloader closes while the list cannot be written. The next launch finds the file and sends no request.
     @Test(.timeLimit(.minutes(1))) func closingDoesNotWait() async throws {
         let scene = try await Scene(["/file": Resource(Self.version)])
         await scene.registry.fill()

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import Towline
 
-/// What a download waits for, and that it goes on by itself.
+/// Downloads wait for the network and the server, and resume automatically.
 @Suite struct WaitTests {
     private static let version = Version(seed: 31, length: 2_000_000)
 
@@ -49,8 +49,8 @@ import Towline
         await site.server.stop()
     }
 
-    /// A host that wants to be left alone for long keeps nobody else's place, and goes on when that is over.
-    /// Long enough that more than ten seconds of it are left when the last one asks, on a slow machine too.
+    /// A long `Retry-After` makes room for other downloads, and the download resumes afterwards. The time is long
+    /// enough that more than ten seconds are left when the last download starts, even on a slow machine.
     @Test(.timeLimit(.minutes(1))) func aLongWaitForTheServerMakesRoomForOthers() async throws {
         let site = try await Site([
             "/file": Resource(Self.version, behaviour: .first(1, .retryAfter("25"))),
@@ -60,7 +60,7 @@ import Towline
         let downloader = try await site.downloader { $0.maximumRunning = 1 }
         let download = try await downloader.add(try site.request("/file"))
         let second = try await downloader.add(try other.request("/other"))
-        // Of the same host: it is not asked either before the time is over, and holds no place meanwhile.
+        // A download from the same host waits too, and does not count as running meanwhile.
         let third = try await downloader.add(try site.request("/other"))
         _ = try await second.file
         let waiting = try await download.snapshot
@@ -77,7 +77,7 @@ import Towline
         await other.server.stop()
     }
 
-    /// What the host said does not count against a word of the user's.
+    /// A resume by the user overrides the `Retry-After` of the host.
     @Test(.timeLimit(.minutes(1)), arguments: ["5", "600"], [false, true])
     func aWaitForTheServerIsOverruled(_ time: String, _ isLedThere: Bool) async throws {
         let asking = Resource(Self.version, behaviour: .first(1, .retryAfter(time)))
@@ -98,7 +98,7 @@ import Towline
         await other.stop()
     }
 
-    /// A pause that comes while it waits is a pause: nothing goes on by itself.
+    /// A waiting download that is paused does not resume automatically.
     @Test func whatWaitsCanBePaused() async throws {
         let site = try await Site(["/file": Resource(Self.version)])
         await site.server.refuseConnections()

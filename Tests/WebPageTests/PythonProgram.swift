@@ -1,22 +1,22 @@
 import Foundation
 import TestServers
 
-/// A test that is a Python program beside this file, with an environment of its own.
+/// A test that is a Python program in this directory, with its own environment variables.
 struct PythonProgram {
     static let here = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-    /// What `scripts/setup-tests` has fetched.
+    /// The directory of the files that `scripts/setup-tests` downloaded.
     static let fetched = here.appendingPathComponent("../../.build").standardizedFileURL.path
     static let towd = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         .appendingPathComponent("towd").path
 
-    /// What it said.
+    /// The output of the program.
     let output: String
-    /// Its exit status; `nil`: a signal ended it.
+    /// The exit status of the program; `nil` if a signal ended it.
     let status: Int32?
 
-    /// Runs it to its end. It and whatever it started end with the task.
+    /// Runs the program and waits for its end. Cancelling the task ends the program and its child processes.
     ///
-    /// - Parameter prefix: a program that runs it, such as `unshare -n`.
+    /// - Parameter prefix: a command that runs the program, such as `unshare -n`.
     init(
         _ arguments: [String], in folder: TemporaryFolder, prefix: [String] = [], environment: [String: String] = [:]
     ) async throws {
@@ -29,7 +29,8 @@ struct PythonProgram {
             log: log)
         status = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                // Waiting for a child holds a thread: none of those that the servers of the test run on.
+                // Waits on a separate thread, because the wait blocks and the servers of the test need the other
+                // threads.
                 Thread.detachNewThread { continuation.resume(returning: child.wait()) }
             }
         } onCancel: {

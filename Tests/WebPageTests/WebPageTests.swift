@@ -3,11 +3,11 @@ import Foundation
 import TestServers
 import Testing
 
-/// The page in Debian's chromium, with the built `towd` behind it. The tests themselves are Python, `*_test.py` beside
-/// this file: what drives a browser is there in a few lines, and a failure names its own line.
+/// Tests of the web page in Debian's Chromium, with the built `towd`. The tests are Python programs (`*_test.py` in
+/// this directory), because Python needs few lines to control a browser and reports the line of a failure.
 @Suite(.serialized, .enabled(if: Programs.areThere("/usr/bin/chromium", "/usr/bin/chromedriver", Programs.python)))
 struct WebPageTests {
-    /// One browser and one service for all: to start them takes longer than most tests.
+    /// Runs all tests with one browser and one service, because their start takes longer than most tests.
     @Test(.timeLimit(.minutes(19))) func thePageInABrowser() async throws {
         let folder = try TemporaryFolder()
         let files = try await Self.files(log: folder.path + "/log")
@@ -27,7 +27,8 @@ struct WebPageTests {
         #expect(run.status == 0, "\(run.output.suffix(20_000))\ntowd: \(folder.read("towd.log").suffix(2000))")
     }
 
-    /// The file server: `/slow/…` and `/mapped/…` go on for as long as a test looks at them, `/small/…` is there at once.
+    /// Starts the file server. Files below `/slow/` and `/mapped/` take longer than a test; `/small/` files are
+    /// immediate.
     private static func files(log: String) async throws -> FaultServer {
         var options = ServerOptions()
         options.logFile = LogFile(path: log)
@@ -40,7 +41,7 @@ struct WebPageTests {
     }
 
     private static func service(_ folder: TemporaryFolder, port: UInt16) async throws -> ServerProgram {
-        // An empty file of its own: one that this machine's user has must not have a say.
+        // Uses an empty configuration file, so that the configuration of this machine's user has no effect.
         let configuration = try folder.write("towd.yaml", "{}\n")
         try FileManager.default.createDirectory(atPath: folder.path + "/downloads", withIntermediateDirectories: true)
         return try await ServerProgram(

@@ -1,15 +1,15 @@
 import Foundation
 
-/// One run of the built `tow`, its output in files: no pipe can fill up.
+/// One run of the built `tow`. Its output goes to files, so that no pipe can fill up.
 final class CommandRun {
-    /// How it ended.
+    /// The result of the run.
     struct Result {
         let status: Int32
         let stdout: Data
         let stderr: String
 
         var text: String { String(decoding: stdout, as: UTF8.self) }
-        /// The JSON objects on standard output, a line each.
+        /// The JSON objects on standard output, one per line.
         var objects: [[String: Any]] {
             get throws {
                 try text.split(separator: "\n").map { line in
@@ -22,7 +22,7 @@ final class CommandRun {
 
     struct NotAnObject: Error { let line: String }
 
-    /// The products of the build, where the test bundle is too.
+    /// The directory of the build products, which also contains the test bundle.
     static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
     let process = Process()
@@ -30,7 +30,7 @@ final class CommandRun {
     private let errors: URL
     private let ended: AsyncStream<Void>
 
-    /// Starts it; `program`: a copy of it elsewhere.
+    /// Starts the command, or `program`, a copy of it elsewhere.
     init(
         _ arguments: [String], input: FileHandle? = nil, directory: URL? = nil, environment: [String: String] = [:],
         program: URL = products.appendingPathComponent("tow")
@@ -59,27 +59,27 @@ final class CommandRun {
         for file in [output, errors] { try? FileManager.default.removeItem(at: file) }
     }
 
-    /// What is on standard error by now.
+    /// The contents of standard error so far.
     var stderrSoFar: String { (try? String(contentsOf: errors, encoding: .utf8)) ?? "" }
 
-    /// What is on standard output by now.
+    /// The contents of standard output so far.
     var stdoutSoFar: String { (try? String(contentsOf: output, encoding: .utf8)) ?? "" }
 
     func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
-    /// Returns when it has ended.
+    /// Waits until the command has ended, and returns its result.
     func finish() async throws -> Result {
         for await _ in ended {}
-        // Not `waitUntilExit`, which blocks a thread that all tests share.
+        // `waitUntilExit` would block a thread that all tests share.
         while process.isRunning { try await Task.sleep(for: .milliseconds(1)) }
-        // A process that a signal ended has the status that a shell gives it.
+        // A process that a signal ended has the status that a shell reports for it.
         let bySignal = process.terminationReason == .uncaughtSignal
         return Result(
             status: process.terminationStatus + (bySignal ? 128 : 0), stdout: try Data(contentsOf: output),
             stderr: try String(contentsOf: errors, encoding: .utf8))
     }
 
-    /// Runs it to its end.
+    /// Runs the command until it ends.
     static func run(
         _ arguments: [String], input: String? = nil, directory: URL? = nil, environment: [String: String] = [:]
     ) async throws -> Result {
@@ -94,7 +94,7 @@ final class CommandRun {
     }
 }
 
-/// A directory for one test, gone with it.
+/// A directory for one test. It is removed when the object is released.
 final class TestDirectory {
     let url: URL
 
@@ -109,7 +109,7 @@ final class TestDirectory {
 
     func path(_ name: String) -> String { file(name).path }
 
-    /// In hexadecimal digits, as another program says.
+    /// Returns the checksum in hexadecimal digits, as another program computes it.
     func sha256(of name: String) throws -> String {
         let program = Process()
         let pipe = Pipe()

@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// `tow` in a terminal of its own, as somebody at a keyboard would run it: the terminal is the controlling one, so that
-/// a change of its size and its end are told by signals.
+/// Runs `tow` in a terminal of its own, as a user at a keyboard would. The terminal is the controlling one, so that
+/// signals report a change of its size and its end.
 final class PseudoTerminal: Sendable {
     struct Failure: Error, CustomStringConvertible { let description: String }
 
@@ -16,7 +16,7 @@ final class PseudoTerminal: Sendable {
     private let keyboard: Int32
     private let process: pid_t
     private let output = Mutex(Output())
-    /// How the terminal was set up before anything ran in it.
+    /// The modes of the terminal before the program started.
     private let modes: [UInt32]
 
     /// Starts `tow` with these arguments.
@@ -25,7 +25,7 @@ final class PseudoTerminal: Sendable {
         var (ours, theirs): (Int32, Int32) = (-1, -1)
         var name = [CChar](repeating: 0, count: 128)
         guard openpty(&ours, &theirs, &name, nil, &size) == 0 else { throw Failure(description: "no pseudo terminal") }
-        // Of its end the reading side hears once nobody has the other one.
+        // The reading side is notified of the end once the other side is closed everywhere.
         defer { Glibc.close(theirs) }
         for descriptor in [ours, theirs] { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         keyboard = ours
@@ -40,11 +40,11 @@ final class PseudoTerminal: Sendable {
         Thread.detachNewThread { [self] in read() }
     }
 
-    /// Until the other side is closed, or this one is to be.
+    /// Reads until the other side is closed, or this side is to be closed.
     private func read() {
         var buffer = [UInt8](repeating: 0, count: 65536)
         while true {
-            // A file that is being read is not closed before the read ends.
+            // The file is not closed while it is being read.
             var entry = pollfd(fd: keyboard, events: Int16(POLLIN), revents: 0)
             let ready = poll(&entry, 1, 20)
             if output.withLock({ $0.isClosing }) {
@@ -61,7 +61,7 @@ final class PseudoTerminal: Sendable {
         }
     }
 
-    /// `setsid` does not fork unless it leads a group, so that this is `tow`'s own process.
+    /// `setsid` does not fork unless it leads a group, so the process is `tow`'s own.
     private static func spawn(_ words: [String], _ environment: [String], _ device: String) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -79,10 +79,10 @@ final class PseudoTerminal: Sendable {
         return process
     }
 
-    /// What came so far.
+    /// The output so far.
     var text: String { output.withLock { String(decoding: $0.bytes, as: UTF8.self) } }
 
-    /// What a person sees: the last frame that was drawn.
+    /// The lines that a user sees: the last frame that was drawn.
     var screen: [String] {
         let frame = text.components(separatedBy: "\u{1B}[H").last ?? ""
         return frame.replacingOccurrences(of: "\u{1B}[J", with: "").components(separatedBy: "\u{1B}[K\r\n")
@@ -100,10 +100,10 @@ final class PseudoTerminal: Sendable {
 
     func signal(_ number: Int32) { kill(process, number) }
 
-    /// As closing its window does.
+    /// Closes the terminal, as closing its window does.
     func close() { output.withLock { $0.isClosing = true } }
 
-    /// Waits until what was drawn is like that; ends the program if it never is.
+    /// Waits until the drawn lines fulfil `fits`; kills the program and throws if they never do.
     func wait(
         within patience: Duration = .seconds(60), line: Int = #line, _ fits: ([String]) -> Bool
     ) async throws {
@@ -117,7 +117,7 @@ final class PseudoTerminal: Sendable {
         }
     }
 
-    /// Its exit status, once it has ended, and whether the terminal is as it was.
+    /// Waits for the end. Returns the exit status and whether the terminal has its earlier modes again.
     func end() async throws -> (status: Int32, isRestored: Bool) {
         let before = ContinuousClock.now + .seconds(60)
         var status: Int32 = 0
@@ -125,7 +125,7 @@ final class PseudoTerminal: Sendable {
             guard ContinuousClock.now < before else { throw Failure(description: "it does not end") }
             try await Task.sleep(for: .milliseconds(10))
         }
-        // Its last words may not have been read yet; the terminal's own end comes after them.
+        // The last output may not have been read yet; the terminal's own end comes after it.
         while !output.withLock({ $0.isOver }), ContinuousClock.now < before {
             try await Task.sleep(for: .milliseconds(10))
         }
@@ -138,7 +138,7 @@ final class PseudoTerminal: Sendable {
         return [settings.c_iflag, settings.c_oflag, settings.c_cflag, settings.c_lflag]
     }
 
-    /// The other screen was left, with its cursor and its wrapping of lines, and keys are echoed again.
+    /// Returns whether the alternate screen was left, with its cursor and line wrapping, and keys are echoed again.
     private var isRestored: Bool {
         Self.modes(keyboard) == modes && !modes.isEmpty && text.contains("\u{1B}[?1049h")
             && text.hasSuffix("\u{1B}[0m\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l")

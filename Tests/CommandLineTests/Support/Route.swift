@@ -1,6 +1,6 @@
 import TestServers
 
-/// A way from the command to nginx, through programs that others wrote.
+/// A route from the command to nginx, through programs of other projects.
 enum Route: String, CaseIterable, Sendable {
     case tls, http2
     case tinyproxy, tinyproxyTunnel
@@ -18,7 +18,7 @@ enum Route: String, CaseIterable, Sendable {
         }
     }
 
-    /// The certificate at its end; without, it is plain http.
+    /// The certificate at the end of the route; `nil` for plain http.
     private var certificate: String? {
         switch self {
         case .tls, .tinyproxyTunnel, .socksTLS: "good"
@@ -27,7 +27,7 @@ enum Route: String, CaseIterable, Sendable {
         }
     }
 
-    /// The programs, running.
+    /// Starts the programs and returns the open route.
     func open() async throws -> OpenRoute {
         let nginx = try await Nginx()
         let proxy: ProxyProgram? =
@@ -49,12 +49,12 @@ enum Route: String, CaseIterable, Sendable {
     }
 }
 
-/// Programs that run as long as this is there.
+/// A route whose programs run as long as the object exists.
 struct OpenRoute {
     let nginx: Nginx
     let proxy: ProxyProgram?
-    /// The large file, slowly.
+    /// The URL of the large file, which nginx sends slowly.
     let url: String
-    /// The options that lead there.
+    /// The options that select the route.
     let arguments: [String]
 }

@@ -1,4 +1,4 @@
-/// As much of a terminal as progress bars need: what a person would see after some output.
+/// A model of a terminal, sufficient for progress bars: the lines that a user sees after some output.
 struct ScreenModel {
     private(set) var lines: [[Character]] = [[]]
     private var row = 0
@@ -7,7 +7,7 @@ struct ScreenModel {
 
     init(width: Int) { self.width = width }
 
-    /// The lines without colours and trailing spaces; empty ones at the end left out.
+    /// The lines without colours and trailing spaces; empty lines at the end are left out.
     var text: [String] {
         var shown = lines.map { line -> String in
             var line = line

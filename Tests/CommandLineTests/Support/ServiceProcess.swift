@@ -8,8 +8,8 @@ final class ServiceProcess {
     private var process: Process?
 
     /// - Parameters:
-    ///   - prefix: a program, with its arguments, that runs it.
-    ///   - errors: where its standard error goes.
+    /// - prefix: A program, with its arguments, that runs `towd`.
+    /// - errors: The file for standard error.
     init(_ directory: TestDirectory, prefix: [String] = [], errors: FileHandle = .nullDevice) throws {
         self.directory = directory
         self.prefix = prefix
@@ -19,12 +19,12 @@ final class ServiceProcess {
 
     deinit { process?.terminate() }
 
-    /// What `tow` is told to find it.
+    /// The options with which `tow` finds the service.
     var options: [String] { ["--state", directory.path("state")] }
 
-    /// Starts it. It listens when somebody asks for long enough.
+    /// Starts the service. It listens after a moment; `tow` repeats its request until then.
     ///
-    /// - Parameter namesDownloads: whether it gets `--downloads`.
+    /// - Parameter namesDownloads: `true` to pass `--downloads`.
     func start(namesDownloads: Bool = true) throws {
         let process = Process()
         let program = CommandRun.products.appendingPathComponent("towd").path
@@ -39,10 +39,10 @@ final class ServiceProcess {
         self.process = process
     }
 
-    /// The number of its process.
+    /// The process identifier; `nil` if the service does not run.
     var number: Int32? { process?.processIdentifier }
 
-    /// Ends it at once, without a word.
+    /// Kills the service at once, without an orderly end.
     func kill() {
         guard let process else { return }
         Glibc.kill(process.processIdentifier, SIGKILL)
@@ -50,7 +50,7 @@ final class ServiceProcess {
         self.process = nil
     }
 
-    /// Runs `tow` about this service; where it does not listen yet, again.
+    /// Runs `tow` with this service, again and again until the service listens.
     func tow(_ arguments: [String]) async throws -> CommandRun.Result {
         let end = ContinuousClock.now + .seconds(60)
         while true {

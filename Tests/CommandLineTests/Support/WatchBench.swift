@@ -3,13 +3,13 @@ import TowlineWire
 
 @testable import tow
 
-/// A model of `tow watch` and a list of downloads that answers it, as the service would, without either.
+/// A model of `tow watch` and a list of downloads that answers it like the service, without a terminal or a service.
 struct WatchBench {
     var model: WatchModel
-    /// The whole list.
+    /// The complete list.
     var list: [Wire.Download]
     var now = Duration.zero
-    /// How many pages were asked for, and the longest of them.
+    /// The number of pages requested, and the length of the longest.
     private(set) var asked = 0
     private(set) var longest = 0
 
@@ -31,7 +31,7 @@ struct WatchBench {
         return download
     }
 
-    /// Lets it happen, answers every question about pages, and gives what else is to be done.
+    /// Handles the event, answers every request for pages, and returns the remaining actions.
     @discardableResult
     mutating func feed(_ event: WatchEvent) -> [WatchAction] {
         var others: [WatchAction] = []
@@ -52,11 +52,11 @@ struct WatchBench {
         keys.flatMap { feed(.key($0)) }
     }
 
-    /// What is in sight, and which of it is selected.
+    /// The visible downloads, and the selected one.
     var shown: [String] { model.downloads.map(\.id) }
     var selected: String? { model.selected?.id }
 
-    /// A page as the service makes it: cursors are the name of the last download before.
+    /// Returns a page as the service makes it: a cursor is the name of the last download before the page.
     mutating func page(_ place: WatchPlace, _ limit: Int) -> Wire.Page {
         asked += 1
         longest = max(longest, limit)

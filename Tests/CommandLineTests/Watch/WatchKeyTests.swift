@@ -2,7 +2,7 @@ import Testing
 
 @testable import tow
 
-/// Keys out of what terminals send.
+/// Tests the keys parsed from the bytes that terminals send.
 struct WatchKeyTests {
     @Test(
         arguments: [
@@ -12,18 +12,18 @@ struct WatchKeyTests {
             ("\u{1B}[H\u{1B}[F", [.home, .end]), ("\u{1B}OH\u{1B}OF", [.home, .end]),
             ("\u{1B}[1~\u{1B}[4~\u{1B}[7~\u{1B}[8~", [.home, .end, .home, .end]),
             ("\u{1B}[5~\u{1B}[6~", [.pageUp, .pageDown]),
-            // With Shift or Ctrl held.
+            // Keys with Shift or Ctrl held.
             ("\u{1B}[1;5A\u{1B}[5;2~", [.up, .pageUp]),
-            // Function keys, of xterm and of the Linux console, and what nobody knows.
+            // Function keys, of xterm and of the Linux console, and unknown ones.
             ("\u{1B}[15~q", [.letter("q")]), ("\u{1B}[[Aq", [.letter("q")]), ("\u{1B}[<0;3;4Mq", [.letter("q")]),
-            // Alt and a letter does not do what the letter does.
+            // Alt and a letter does not act like the letter alone.
             ("\u{1B}xq", [.letter("q")]), ("é\tq", [.letter("q")]),
         ] as [(String, [WatchKey])])
     func keysAreUnderstood(_ text: String, _ expected: [WatchKey]) {
         var whole = WatchKeyParser()
         #expect(whole.feed(text.utf8) == expected)
         #expect(!whole.isWaiting)
-        // However a slow line cuts it up.
+        // The bytes may be split anywhere by a slow line.
         var pieces = WatchKeyParser()
         #expect(text.utf8.flatMap { pieces.feed([$0]) } == expected)
         #expect(!pieces.isWaiting)

@@ -4,9 +4,9 @@ import TowlineWire
 
 @testable import tow
 
-/// What keys, answers and time do to `tow watch`.
+/// Tests the effects of keys, answers and time on `tow watch`.
 struct WatchModelTests {
-    /// Ten rows for downloads.
+    /// Returns a bench with ten rows for downloads.
     private func bench(_ count: Int) -> WatchBench {
         var bench = WatchBench(WatchBench.downloads(count))
         bench.feed(.tick)
@@ -213,7 +213,7 @@ struct WatchModelTests {
         bench.press(.pageDown)
         bench.feed(.done(.failure(.refused("there is no download"))))
         #expect(bench.model.notice?.text == "there is no download")
-        // A page that the service does not know leads back to the first.
+        // A page that the service does not know leads back to the first one.
         _ = bench.model.handle(.tick, now: bench.now)
         _ = bench.model.handle(.page(.failure(.refused("no such page"))), now: bench.now)
         bench.feed(.tick)

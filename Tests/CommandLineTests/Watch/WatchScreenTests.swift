@@ -4,7 +4,7 @@ import TowlineWire
 
 @testable import tow
 
-/// What `tow watch` draws.
+/// Tests the lines that `tow watch` draws.
 struct WatchScreenTests {
     private static let colored = TerminalStyle(unicode: true, color: true)
 
@@ -50,7 +50,7 @@ struct WatchScreenTests {
             ])
     }
 
-    /// Every size that a window can have, with what is worst for it.
+    /// Tries every size of a window, with the longest values.
     @Test func itFitsEveryWindow() {
         var wide = WatchBench.download("1", .waiting)
         wide.name = "下载的文件名很长很长很长很长很长很长很长.iso"
@@ -95,7 +95,7 @@ struct WatchScreenTests {
             bench.press(.letter("x"))
             #expect(lines(bench).contains("Remove f0 from the list?  y: yes; f: also delete its files; other keys: no"))
         }
-        // The name gives way, not the answers.
+        // The name is shortened, not the answers.
         var long = WatchBench.download("0")
         long.name = String(repeating: "n", count: 300)
         var bench = bench([long])

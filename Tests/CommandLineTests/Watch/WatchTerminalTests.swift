@@ -6,7 +6,7 @@ import Testing
 @Suite(.serialized) struct WatchTerminalTests {
     private static let version = Version(seed: 7, length: 40_000_000)
 
-    /// A service that downloads slowly, and a terminal with `tow watch` that shows it.
+    /// Starts a service that downloads slowly, and a terminal with `tow watch` that shows it.
     private func watch(
         _ count: Int, _ body: (ServiceProcess, PseudoTerminal) async throws -> Void
     ) async throws {
@@ -16,7 +16,7 @@ import Testing
         let server = try await FaultServer.start(
             Dictionary(uniqueKeysWithValues: names.map { ("/\($0)", Resource(Self.version)) }), options: options)
         let service = try ServiceProcess(try TestDirectory())
-        // So that `add` starts no service of its own.
+        // The service runs before `add`, so that `add` does not start one.
         #expect(try await service.tow(["list"]).status == 0)
         let added = try await service.tow(["add"] + names.map { server.url("/\($0)") })
         #expect(added.status == 0, "\(added.stderr)")
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    /// Nobody need be there: it waits, and whatever ends it, the terminal is as it was.
+    /// `tow watch` waits for a service. Any signal that ends it leaves the terminal as it was.
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
     func aSignalLeavesTheTerminalAsItWas(_ number: Int32) async throws {
         let directory = try TestDirectory()
@@ -97,8 +97,8 @@ import Testing
         #expect(try await terminal.end().status == 143)
     }
 
-    /// Ctrl-Z, and `fg` afterwards. A group that no shell looks after is not stopped by the terminal's signal: then it
-    /// comes back by itself.
+    /// Tests Ctrl-Z followed by `fg`. The terminal's signal does not stop a process group without a shell: then the
+    /// program continues automatically.
     @Test func ctrlZGivesTheTerminalBackForAWhile() async throws {
         let directory = try TestDirectory()
         let terminal = try PseudoTerminal(["watch", "--state", directory.path("state")])

@@ -2,19 +2,19 @@ import FaultServer
 import Foundation
 import Testing
 
-/// A program as a child process with its output in files: no pipe can fill up.
+/// A program as a child process. Its output goes to files, so that no pipe can fill up.
 ///
-/// `@unchecked Sendable`: `Process` is used from the test that made it, and its termination handler touches nothing
-/// but the stream's continuation.
+/// `@unchecked Sendable`: only the test that made the `Process` uses it, and its termination handler touches only the
+/// stream's continuation.
 final class ChildRun: @unchecked Sendable {
     struct Result: Sendable {
-        /// As a shell gives it: 128 and the signal's number if one ended it.
+        /// The exit status as a shell reports it: 128 plus the signal's number if a signal ended the program.
         let status: Int32
         let stdout: [UInt8]
         let stderr: String
     }
 
-    /// The built `tow`, which is where the test bundle is.
+    /// The path of the built `tow`, which is in the directory of the test bundle.
     static let tow = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         .appendingPathComponent("tow").path
 
@@ -22,7 +22,7 @@ final class ChildRun: @unchecked Sendable {
     private let scratch: Scratch
     private let ended: AsyncStream<Void>
 
-    /// Starts `arguments[0]`, a whole path.
+    /// Starts `arguments[0]`, an absolute path.
     init(_ arguments: [String], directory: String? = nil, environment: [String: String] = [:]) throws {
         scratch = try Scratch()
         for name in ["out", "err"] { try scratch.write(name, "") }
@@ -51,7 +51,7 @@ final class ChildRun: @unchecked Sendable {
 
     func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
-    /// Returns when it has ended; a program that hangs is killed after two minutes.
+    /// Waits until the program has ended, and returns its result; kills a program that takes longer than two minutes.
     func finish() async throws -> Result {
         let watchdog = Task {
             try await Task.sleep(for: .seconds(120))
@@ -68,7 +68,7 @@ final class ChildRun: @unchecked Sendable {
         )
     }
 
-    /// Runs a program to its end.
+    /// Runs a program until it ends.
     @discardableResult
     static func run(
         _ arguments: [String], directory: String? = nil, environment: [String: String] = [:]
@@ -76,7 +76,7 @@ final class ChildRun: @unchecked Sendable {
         try await ChildRun(arguments, directory: directory, environment: environment).finish()
     }
 
-    /// Runs a tool that must work.
+    /// Runs a tool, and fails the test if the tool fails.
     static func tool(_ arguments: String...) async throws {
         let result = try await run(arguments)
         try #require(result.status == 0, "\(arguments): \(result.stderr)")
@@ -84,8 +84,8 @@ final class ChildRun: @unchecked Sendable {
 }
 
 extension Site {
-    /// `tow get` with short waits, to be run in this site's directory. Only the stall timeout is longer than a busy
-    /// machine lets the server fall silent: tests count requests, and a stall is answered by another one.
+    /// Returns the words for `tow get` with short waits, to be run in this site's directory. The stall timeout is
+    /// longer than a busy machine keeps the server silent: tests count requests, and each stall causes another one.
     func command(
         _ more: [String] = [], target: String = Site.path, named: Bool = true, prefix: [String] = []
     ) -> [String] {
@@ -94,7 +94,7 @@ extension Site {
             + more + [server.url(target)]
     }
 
-    /// Runs `tow get` to its end.
+    /// Runs `tow get` until it ends.
     func tow(
         _ more: [String] = [], target: String = Site.path, named: Bool = true, prefix: [String] = [],
         environment: [String: String] = [:]
@@ -104,7 +104,7 @@ extension Site {
             environment: environment)
     }
 
-    /// The law for a run of the command.
+    /// Checks the law for a run of the command.
     @discardableResult
     func law(
         _ result: ChildRun.Result, status: Int32? = nil, versions: [Version]? = nil,
@@ -112,13 +112,13 @@ extension Site {
     ) throws -> Bool {
         if let status { #expect(result.status == status, "\(result.stderr)", sourceLocation: sourceLocation) }
         guard result.status == 0 else {
-            #expect(!hasFile, "nothing appears under the name", sourceLocation: sourceLocation)
+            #expect(!hasFile, "the failed command published no file", sourceLocation: sourceLocation)
             return false
         }
         let all = versions ?? [server.version(Site.path)].compactMap { $0 }
         let isRight = try published(all) != nil
         #expect(isRight, "the file is no version of the server's", sourceLocation: sourceLocation)
-        #expect(!hasPart && !hasJournal, "nothing is left behind", sourceLocation: sourceLocation)
+        #expect(!hasPart && !hasJournal, "no part file or journal is left", sourceLocation: sourceLocation)
         return true
     }
 }

@@ -3,19 +3,19 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// The real disk, and by which way small files came to it.
+/// The real storage, with counts of the ways in which small files were published.
 final class CountingStorage: StorageRelay, @unchecked Sendable {
     private let instead: SmallFileOutcome?
     private let counts = Mutex((made: 0, declined: 0, created: 0))
 
-    /// - Parameter instead: nothing can be made at once here; this comes of it.
+    /// - Parameter instead: The outcome of every attempt to publish at once; `nil` to really publish.
     init(instead: SmallFileOutcome? = nil) { self.instead = instead }
 
-    /// Files that were made at once.
+    /// The number of files that were published at once.
     var made: Int { counts.withLock { $0.made } }
-    /// Those that were to be, and could not.
+    /// The number of files that could not be published at once.
     var declined: Int { counts.withLock { $0.declined } }
-    /// Part files.
+    /// The number of part files.
     var created: Int { counts.withLock { $0.created } }
 
     override func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> SmallFileOutcome {

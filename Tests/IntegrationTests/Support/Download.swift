@@ -5,10 +5,11 @@ import TowlineDisk
 import TowlineEngine
 import TransferSimulation
 
-/// One transfer in this process, over the real wire and the real disk.
+/// One transfer in this process, over a real connection and on a real disk.
 ///
-/// With `TOWLINE_AS_BATCH=1` in the environment as the only one of a list, as `tow get` runs it: what may be a small file
-/// begins without a machine then (`SmallFileRun`). `scripts/torture` runs all scenarios once more in that way.
+/// With `TOWLINE_AS_BATCH=1` in the environment, the transfer runs as a list of one, as `tow get` runs it: a possible
+/// small file then begins without a state machine (`SmallFileRun`). `scripts/torture` also runs all scenarios in that
+/// way.
 final class Download: Sendable {
     static let isBatch = ProcessInfo.processInfo.environment["TOWLINE_AS_BATCH"] == "1"
 
@@ -27,7 +28,7 @@ final class Download: Sendable {
         }
     }
 
-    /// Runs to the end. A transfer that hangs is stopped after the deadline and ends as `cancelled`.
+    /// Runs until the transfer ends. A transfer that hangs is stopped after the deadline and ends as `cancelled`.
     func run(deadline: Duration = .seconds(90)) async -> Outcome {
         let runner = runner
         let watchdog = Task {

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// A control group that grants little memory (`cgroups(7)`), and what runs a program in it. Fails, rather than doing
-/// without, where none can be made.
+/// A control group with little memory (`cgroups(7)`), and the words that run a program in it. The test fails if no
+/// group can be created.
 final class MemoryGroup: Sendable {
     private let path: String
     private let isUnified: Bool
@@ -12,7 +12,7 @@ final class MemoryGroup: Sendable {
         let mark = "tow-" + String(UInt32.random(in: 0...(.max)), radix: 36)
         let own = lines.first { $0.contains(":memory:") }
         isUnified = own == nil
-        // The second version allows groups with a limit only below those without a process of their own.
+        // The second version allows groups with a limit only below groups without a process of their own.
         let root = isUnified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory"
         path = "\(root)/\(mark)"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
@@ -26,17 +26,17 @@ final class MemoryGroup: Sendable {
         try await body(group)
     }
 
-    /// Put before a command, this runs it in the group.
+    /// The words that run a command in the group if they precede it.
     var prefix: [String] { ["/bin/bash", "-c", "echo $$ > \(path)/cgroup.procs && exec \"$@\"", "bash"] }
 
-    /// The most bytes the group ever had.
+    /// The maximum number of bytes that the group has used.
     var peak: Int {
         let name = isUnified ? "memory.peak" : "memory.max_usage_in_bytes"
         let text = (try? String(contentsOfFile: "\(path)/\(name)", encoding: .utf8)) ?? ""
         return Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0
     }
 
-    /// Without truncation or a new name: these are not files.
+    /// Writes without truncation or a new name: these are not regular files.
     private static func write(_ text: String, to path: String) throws {
         let descriptor = open(path, O_WRONLY)
         try #require(descriptor >= 0, "\(path): \(String(cString: strerror(errno)))")

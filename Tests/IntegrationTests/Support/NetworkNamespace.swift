@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// A network of one test's own: a namespace for the client and one for the server, joined by a pair of virtual
-/// interfaces. Nothing in it reaches anything else.
+/// A network for one test: a namespace for the client and one for the server, joined by a pair of virtual interfaces.
+/// The network has no connection to any other.
 final class NetworkNamespace: Sendable {
     static let canMake = Thoroughness.isRequired || (geteuid() == 0 && Thoroughness.areThere("/usr/sbin/ip"))
 
@@ -56,17 +56,17 @@ final class NetworkNamespace: Sendable {
         try #require(result.status == 0, "ip \(arguments): \(result.stderr)")
     }
 
-    /// What runs a command in a namespace.
+    /// Returns the words that run a command in a namespace.
     static func inside(_ name: String) -> [String] { [tools + "ip", "netns", "exec", name] }
 
-    /// Gives the client's namespace a resolver of its own.
+    /// Gives the client's namespace its own resolver.
     func setResolver(_ text: String) throws {
         let folder = "/etc/netns/\(client)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try text.write(toFile: folder + "/resolv.conf", atomically: true, encoding: .utf8)
     }
 
-    /// Limits what the server sends (`tc-tbf(8)`).
+    /// Limits the rate at which the server sends (`tc-tbf(8)`).
     func limit(_ rate: String, isFirst: Bool) async throws {
         let result = try await ChildRun.run(
             [
@@ -89,7 +89,7 @@ final class ServerProgram: Sendable {
             "fault-server")
         run = try ChildRun(
             NetworkNamespace.inside(namespace) + [program.path, "--log", scratch.file("log")] + arguments)
-        // It prints its port when it listens; a program's output cannot be awaited otherwise than by looking.
+        // The server prints its port when it listens. A program's output sends no notification, so it is polled.
         var found: Int?
         for _ in 0..<1000 where found == nil {
             try await Task.sleep(for: .milliseconds(20))

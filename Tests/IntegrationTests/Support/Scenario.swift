@@ -4,11 +4,11 @@ import TowlineCore
 import TowlineEngine
 import TransferSimulation
 
-/// One row of the catalogue, or a part of one: a fault, when it strikes, and how that must end.
+/// One row of the catalogue, or a part of one: a fault, when it occurs, and the required result.
 struct Scenario: Sendable, CustomTestStringConvertible {
-    /// When the fault strikes.
+    /// The requests that the fault affects.
     enum Moment: Sendable {
-        /// The first requests of a new download; later ones are answered well.
+        /// The first requests of a new download; later ones are answered correctly.
         case first(Int)
         /// Every request of a new download.
         case always
@@ -18,13 +18,13 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         case resume
     }
 
-    /// How it must end.
+    /// The required result.
     enum End: Sendable {
         /// The right bytes.
         case file
         /// The right bytes, after starting over with a notice.
         case restartedFile
-        /// The right bytes, going on with what was there.
+        /// The right bytes, resumed from the held bytes.
         case resumedFile
         /// One of these errors.
         case failure([TowlineError.Code])
@@ -38,12 +38,13 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     let end: End
     var connections = 1
     var says: TransferNotice.Kind?
-    /// The most body bytes that the server may give, in lengths of the file, after an interruption if there is one.
+    /// The maximum of body bytes that the server may send, in lengths of the file, after an interruption if there is
+    /// one.
     var bound: Double = 8
-    /// Bytes per second of each connection. Without a limit, a response that is cut has already filled large buffers of
-    /// the kernel, which counts as served.
+    /// The rate of each connection in bytes per second; `nil` for no limit. Without a limit, a response that is cut has
+    /// already filled large buffers of the kernel, which counts as served.
     var rate: Int64?
-    /// Whether a run without the fault ends well afterwards.
+    /// `true` if a run without the fault succeeds afterwards.
     var recovers = true
 
     init(
@@ -65,20 +66,20 @@ struct Scenario: Sendable, CustomTestStringConvertible {
 
     static let held: Int64 = 1_500_000
 
-    /// Plays it over a real connection and on a real disk.
+    /// Runs the scenario over a real connection and on a real disk.
     func play(length: Int64 = 3_000_000) async throws {
         try await Site.with(try await Site(Resource(length: length, rate: rate))) { site in
             try await play(at: site, length)
         }
     }
 
-    /// Plays it in memory.
+    /// Runs the scenario in memory.
     func simulate(asList: Bool, length: Int64 = 3_000_000) async throws {
         let site = SimulatedSite(Resource(length: length, rate: rate), asList: asList)
         try await play(at: site, length)
     }
 
-    /// Returns whether it can be played in memory: it does not depend on the HTTP parser.
+    /// Returns whether the scenario can run in memory: it must not depend on the HTTP parser.
     var isSimulable: Bool {
         let asked = ["bytes=0-", "bytes=\(Self.held)-"]
         return asked.allSatisfy { range in
@@ -103,7 +104,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         let before = site.served
         let outcome = try await site.run {
             $0.connections = connections
-            // Where nothing stalls, a busy machine that lets the server fall silent is no part of the scenario.
+            // Unless the fault is a stall, a busy machine that keeps the server silent must not cause one.
             if !fault.name.hasPrefix("stall") { $0.stallTimeout = .seconds(15) }
         }
         try check(outcome, site)
@@ -135,15 +136,15 @@ struct Scenario: Sendable, CustomTestStringConvertible {
 
 /// A server and a directory for a scenario: real ones, or in memory.
 protocol ScenarioSite: Sendable {
-    /// Body bytes that the server sent.
+    /// The number of body bytes that the server sent.
     var served: Int64 { get }
-    /// Answers all requests from now on in that way.
+    /// Answers all later requests with `behaviour`.
     func set(_ behaviour: Behaviour)
-    /// Leaves an unfinished download with so many bytes, and returns the number of requests so far.
+    /// Leaves an unfinished download with `count` bytes, and returns the number of requests so far.
     func leaveUnfinished(_ count: Int64) async throws -> Int
     /// Downloads the file.
     func run(_ change: (inout DownloadOptions) -> Void) async throws -> Outcome
-    /// Checks that a success left the bytes of the server's version and nothing else, and an error nothing under the name.
+    /// Checks that a success published exactly the server's version, and that a failure published no file.
     func checkLaw(_ outcome: Outcome) throws
 }
 

@@ -2,7 +2,7 @@ import FaultServer
 import Foundation
 import TowlineEngine
 
-/// A directory for one test, gone with it.
+/// A directory for one test. It is removed when the object is released.
 final class Scratch: Sendable {
     let path: String
 
@@ -23,9 +23,9 @@ final class Scratch: Sendable {
 
     func read(_ name: String) -> String { (try? String(contentsOfFile: file(name), encoding: .utf8)) ?? "" }
 
-    /// Makes a key and a certificate for 127.0.0.1 in it, as `key.pem` and `chain.pem`.
+    /// Creates a key and a certificate for 127.0.0.1 in the directory, as `key.pem` and `chain.pem`.
     ///
-    /// - Returns: the options of a server that uses them.
+    /// - Returns: The options of a server that uses them.
     func makeTLS() async throws -> ServerOptions {
         try await ChildRun.tool(
             "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
@@ -36,7 +36,7 @@ final class Scratch: Sendable {
         return options
     }
 
-    /// What is in it, sorted.
+    /// The names in the directory, sorted.
     var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path))?.sorted() ?? [] }
 
     func isThere(_ name: String) -> Bool { (try? FileManager.default.attributesOfItem(atPath: file(name))) != nil }
@@ -48,9 +48,9 @@ final class Scratch: Sendable {
 
 /// How thorough a run is.
 enum Thoroughness {
-    /// `TOWLINE_TORTURE=1`: many more rounds.
+    /// `true` if `TOWLINE_TORTURE` is set: many more rounds.
     static let isTorture = ProcessInfo.processInfo.environment["TOWLINE_TORTURE"] != nil
-    /// In continuous integration nothing may be skipped for want of a program or of permissions.
+    /// `true` in continuous integration: no test may be skipped because a program or a permission is missing.
     static let isRequired = ProcessInfo.processInfo.environment["CI"] != nil
 
     static func areThere(_ programs: String...) -> Bool {
@@ -58,7 +58,7 @@ enum Thoroughness {
     }
 }
 
-/// What this process uses.
+/// The memory that this process uses.
 enum ProcessMemory {
     /// Resident bytes (`proc(5)`, statm).
     static var residentBytes: Int {

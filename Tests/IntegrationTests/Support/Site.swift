@@ -6,8 +6,8 @@ import TowlineDisk
 import TowlineEngine
 import TransferSimulation
 
-/// A server with one file, and a directory to download it into. Holds the law that every scenario must keep: an end
-/// without error means the bytes of exactly one version of the server's file; an error means nothing under the name.
+/// A server with one file, and a directory to download it into. Checks the law of every scenario: a success publishes
+/// the bytes of exactly one version of the server's file; a failure publishes no file.
 final class Site: Sendable {
     static let path = "/file.bin"
     static let name = "file.bin"
@@ -28,7 +28,7 @@ final class Site: Sendable {
         try await self.init(Resource(length: length, behaviour: behaviour), more: more)
     }
 
-    /// Runs the body with a site of its own, and stops its server afterwards.
+    /// Runs the body with a site of its own, and stops the site's server afterwards.
     @discardableResult
     static func with<Value>(
         _ site: Site, _ body: (Site) async throws -> Value
@@ -51,11 +51,11 @@ final class Site: Sendable {
 
     // MARK: Running
 
-    /// How many times longer the server may be silent than on a machine with time to spare: under a sanitizer
-    /// everything takes several times as long (`scripts/torture`).
+    /// The factor that multiplies the time limits for a silent server: under a sanitizer everything takes several times
+    /// as long (`scripts/torture`).
     static let patience = ProcessInfo.processInfo.environment["TOWLINE_PATIENCE"].flatMap { Int($0) } ?? 1
 
-    /// Options with short waits.
+    /// Returns options with short waits.
     func options(_ target: String = Site.path, _ change: (inout DownloadOptions) -> Void = { _ in }) throws
         -> DownloadOptions
     {
@@ -67,7 +67,7 @@ final class Site: Sendable {
         options.stallTimeout = .seconds(4) * Site.patience
         options.connection.connectTimeout = .seconds(4) * Site.patience
         options.connection.headTimeout = .seconds(4) * Site.patience
-        // The environment may name a proxy; an empty one is none.
+        // The environment may name a proxy; an empty string means no proxy.
         options.connection.proxy = ""
         change(&options)
         return options
@@ -80,7 +80,8 @@ final class Site: Sendable {
         try await Self.run(try options(target, change), storage, patience: 100)
     }
 
-    /// A lock lives on in a child process between its fork and its exec (flock(2)); other tests start such ones.
+    /// A child process keeps a lock between its fork and its exec (flock(2)), and other tests start children: retries
+    /// if busy.
     private static func run(
         _ options: DownloadOptions, _ storage: any Storage, patience: Int
     ) async throws -> Outcome {
@@ -90,8 +91,8 @@ final class Site: Sendable {
         return try await run(options, storage, patience: patience - 1)
     }
 
-    /// Leaves an unfinished download: `count` bytes come, then the server falls silent, and the user stops it.
-    /// The server behaves correctly afterwards, and its log begins at the number of requests returned.
+    /// Leaves an unfinished download: `count` bytes arrive, then the server falls silent, and the user stops the
+    /// download. The server behaves correctly afterwards, and its log begins at the returned number of requests.
     @discardableResult
     func interrupt(
         after count: Int64, storage: any Storage = FileStorage(), for purpose: StopPurpose = .pause,
@@ -117,13 +118,13 @@ final class Site: Sendable {
 
     // MARK: The law
 
-    /// The version whose bytes the file under the name has.
+    /// Returns the version whose bytes the published file has; `nil` if it has no version's bytes.
     func published(_ versions: [Version], name: String = Site.name) throws -> Version? {
         guard scratch.isThere(name) else { return nil }
         return try versions.first { try $0.content.firstMismatch(inFile: scratch.file(name), length: $0.length) == nil }
     }
 
-    /// Where the file differs from each version, for people.
+    /// Describes where the file differs from each version, for failure messages.
     private func differences(_ versions: [Version]) throws -> String {
         let places = try versions.map { version in
             let offset = try version.content.firstMismatch(inFile: scratch.file(Site.name), length: version.length)
@@ -147,11 +148,11 @@ final class Site: Sendable {
         #expect(
             version != nil, "the file is no version of the server's: \(differences) \(outcome.notices)",
             sourceLocation: sourceLocation)
-        #expect(!hasPart && !hasJournal, "nothing is left behind", sourceLocation: sourceLocation)
+        #expect(!hasPart && !hasJournal, "no part file or journal is left", sourceLocation: sourceLocation)
         return version
     }
 
-    /// The law, and a good end.
+    /// Checks the law, and that the download succeeded.
     func expectFile(
         _ outcome: Outcome, _ version: Version? = nil, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
@@ -159,7 +160,7 @@ final class Site: Sendable {
         try law(outcome, versions: version.map { [$0] }, sourceLocation: sourceLocation)
     }
 
-    /// The law, and that error.
+    /// Checks the law, and that the download failed with one of these errors.
     func expectFailure(
         _ outcome: Outcome, _ codes: TowlineError.Code..., sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
@@ -169,7 +170,7 @@ final class Site: Sendable {
         try law(outcome, sourceLocation: sourceLocation)
     }
 
-    /// A second run without the fault ends well.
+    /// Checks that a second run without the fault succeeds.
     func expectRecovery(
         _ change: (inout DownloadOptions) -> Void = { _ in }, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {

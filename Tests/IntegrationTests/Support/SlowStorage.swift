@@ -3,14 +3,14 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// The real disk, whose checkpoints take as long as those of a bad one.
+/// The real storage with slow checkpoints, as on a bad disk.
 final class SlowStorage: StorageRelay, @unchecked Sendable {
     private let delay: Duration
     private let count = Atomic<Int>(0)
 
     init(_ delay: Duration) { self.delay = delay }
 
-    /// Checkpoints that were begun.
+    /// The number of checkpoints that have begun.
     var checkpoints: Int { count.load(ordering: .relaxed) }
 
     private final class SlowJournal: Journal {

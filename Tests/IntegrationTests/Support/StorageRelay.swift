@@ -2,7 +2,7 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// The real disk, for those that change what some of it does.
+/// The real storage. Subclasses change some of its behaviour.
 class StorageRelay: Storage, @unchecked Sendable {
     let real = FileStorage()
 

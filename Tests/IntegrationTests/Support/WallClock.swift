@@ -1,16 +1,16 @@
 import Foundation
 import Testing
 
-/// Puts another wall clock in front of a program: the dates it reads are so many seconds off, and the number can change
-/// while it runs. Clocks that nobody sets (`CLOCK_MONOTONIC`, `CLOCK_BOOTTIME`) and the kernel's timers stay as they
-/// are, as on a machine whose clock is set.
+/// Replaces the wall clock of a program: the dates that the program reads are off by a number of seconds, which can
+/// change while it runs. Clocks that cannot be set (`CLOCK_MONOTONIC`, `CLOCK_BOOTTIME`) and the kernel's timers stay
+/// unchanged, as on a machine whose clock is set.
 ///
-/// libfaketime does not do: it moves the times of timers on the monotonic clocks as well, also when it is told to
-/// leave those clocks alone, so that every wait is an hour too long.
+/// libfaketime is unsuitable: it also moves the times of timers on the monotonic clocks, even when it is configured to
+/// leave those clocks unchanged, so that every wait is an hour too long.
 final class WallClock: Sendable {
     private let scratch: Scratch
 
-    /// Builds the library that is loaded before the program's own. Fails where there is no compiler for C.
+    /// Builds the library that is loaded before the program's own. Fails if there is no C compiler.
     init() async throws {
         scratch = try Scratch()
         let source = try scratch.write("clock.c", Self.source)
@@ -20,7 +20,7 @@ final class WallClock: Sendable {
             compilers.first { FileManager.default.isExecutableFile(atPath: $0) }, "a compiler for C is needed")
         try await ChildRun.tool(compiler, "-shared", "-fPIC", "-O1", "-o", scratch.file("clock.so"), source)
         try set(0)
-        // It must work, or nothing here would show anything.
+        // The library must work, or the tests would prove nothing.
         let now = Int64(Date().timeIntervalSince1970)
         try set(86_400)
         let shown = try await ChildRun.run(["/usr/bin/date", "+%s"], environment: environment).stdout
@@ -29,18 +29,18 @@ final class WallClock: Sendable {
         try set(0)
     }
 
-    /// How far the clock is ahead from now on, in seconds.
+    /// Sets how far the clock is ahead from now on, in seconds.
     func set(_ seconds: Int64) throws {
-        // In one piece: whoever reads sees the old number or the new one.
+        // The write is atomic: a reader sees the old number or the new one.
         try String(seconds).write(toFile: scratch.file("ahead"), atomically: true, encoding: .utf8)
     }
 
-    /// What a program needs in its environment to see this clock.
+    /// The environment variables with which a program sees this clock.
     var environment: [String: String] {
         ["LD_PRELOAD": scratch.file("clock.so"), "WALL_CLOCK_AHEAD": scratch.file("ahead")]
     }
 
-    /// `clock_gettime(2)`, `gettimeofday(2)` and `time(2)` with the seconds from a file on top.
+    /// The source of `clock_gettime(2)`, `gettimeofday(2)` and `time(2)` that add the seconds from a file.
     private static let source = """
         #define _GNU_SOURCE
         #include <fcntl.h>

@@ -1,17 +1,17 @@
 import Foundation
 import Testing
 
-/// A file system in a file, mounted; it can lose its power.
+/// A mounted file system in an image file, which can simulate a power failure.
 struct Disk {
-    /// Whether this process may mount a file.
+    /// `true` if this process may mount an image file.
     static let canMount = geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0
 
-    /// Where it is mounted.
+    /// The mount point.
     let mounted: URL
     private let root: URL
     private var image: String { root.path + "/disk" }
 
-    /// Makes a small ext4. It writes nothing by itself for as long as a test takes: what was not synced is lost.
+    /// Creates a small ext4, which does not write automatically during a test, so that data without a sync is lost.
     init(_ root: URL) throws {
         self.root = root
         mounted = root.appendingPathComponent("home")
@@ -23,23 +23,24 @@ struct Disk {
 
     private func mount() throws { try Self.run("mount", "-o", "loop,commit=300,noatime", image, mounted.path) }
 
-    /// Names, lengths and attributes reach the disk, as they do by themselves after some seconds; no file's bytes.
+    /// Writes names, lengths and attributes to the disk, but not the bytes of files. A real file system writes this
+    /// metadata automatically after some seconds.
     func syncNamesAlone() throws {
         let descriptor = open(mounted.path, O_RDONLY | O_DIRECTORY)
         defer { close(descriptor) }
         try #require(fsync(descriptor) == 0)
     }
 
-    /// What had not come as far as the disk is gone.
+    /// Simulates a power failure: data that is not on the disk is lost.
     func losePower() throws {
         try Self.run("cp", "--sparse=always", image, image + ".then")
-        // What it still has to write goes to a file that nobody will look at.
+        // The unmount writes the remaining data to the old image, which is then replaced by the copy.
         try Self.run("umount", mounted.path)
         try Self.run("mv", image + ".then", image)
         try mount()
     }
 
-    /// Takes it away, whatever is on it.
+    /// Unmounts and deletes the disk with its contents.
     func remove() {
         try? Self.run("umount", "-l", mounted.path)
         try? FileManager.default.removeItem(at: root)

@@ -1,18 +1,18 @@
 import Foundation
 import Testing
 
-/// A user's home in which `tow` starts `towd`: the built programs, from outside.
+/// A home directory where `tow` starts `towd`. The tests use the built programs.
 struct ServiceHome {
     let path: URL
-    /// What a shell does before each program, such as giving the machine another boot id.
+    /// A shell command that runs before each program, for example to set another boot ID; `nil` for none.
     var prelude: String?
-    /// Where the socket is; gone after a reboot.
+    /// The directory of the socket, which does not survive a reboot.
     var runtime: URL
 
     private static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent()
 
-    /// A home with a service that listens at its socket alone.
+    /// Creates a home directory with a service that listens only on its socket.
     init(_ path: URL) throws {
         self.path = path
         runtime = path
@@ -24,7 +24,7 @@ struct ServiceHome {
 
     private var lock: String { path.appendingPathComponent(".local/state/towline/registry.lock").path }
 
-    /// Runs `tow` to its end; it is gone when this returns.
+    /// Runs `tow`, waits for its end, and returns the JSON objects that it prints.
     @discardableResult
     func tow(_ arguments: [String]) async throws -> [[String: Any]] {
         let process = Process()
@@ -56,7 +56,7 @@ struct ServiceHome {
         }
     }
 
-    /// Begins `tow`, whose end is the caller's to wait for.
+    /// Starts `tow` without waiting for its end.
     func begin(_ arguments: [String]) throws -> Process {
         let process = Process()
         process.executableURL = Self.products.appendingPathComponent("tow")
@@ -67,12 +67,12 @@ struct ServiceHome {
         return process
     }
 
-    /// Adds links and gives the downloads' names.
+    /// Adds URLs and returns the identifiers of the downloads.
     func add(_ urls: [String]) async throws -> Set<String> {
         Set(try await tow(["add", "--json"] + urls).compactMap { $0["id"] as? String })
     }
 
-    /// The list, by name.
+    /// Returns the entries of the list by identifier.
     func list() async throws -> [String: Row] {
         let rows = try await tow(["list", "--json"]).compactMap { Row($0) }
         return Dictionary(uniqueKeysWithValues: rows.map { ($0.id, $0) })
@@ -90,14 +90,14 @@ struct ServiceHome {
         }
     }
 
-    /// SIGKILL for `towd`; it is gone when this returns.
+    /// Kills `towd` with SIGKILL and waits for its end.
     func kill() throws {
         let words = try String(contentsOfFile: lock, encoding: .utf8).split(separator: " ")
         let process = try #require(words.first.flatMap { Int32($0) })
         let descriptor = open(lock, O_RDONLY)
         defer { close(descriptor) }
         Glibc.kill(process, SIGKILL)
-        // Its lock is let go of by its end, and by nothing else.
+        // Only the end of the process releases its lock.
         flock(descriptor, LOCK_EX)
     }
 }

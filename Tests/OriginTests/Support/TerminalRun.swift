@@ -2,10 +2,10 @@ import FaultServer
 import Foundation
 import Synchronization
 
-/// The example program as a child process: commands in, lines out. A test waits for lines, never for time.
+/// The example program as a child process that reads commands and prints lines. Tests wait for lines, not for a time.
 ///
-/// `@unchecked Sendable`: `Process` and `FileHandle` are used from the test that made it, and the reading thread touches
-/// the lines alone, behind their lock.
+/// `@unchecked Sendable`: only the test uses `Process` and `FileHandle`. The reading thread uses only the lines, under
+/// their lock.
 final class TerminalRun: @unchecked Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -23,7 +23,7 @@ final class TerminalRun: @unchecked Sendable {
     private let lines = Mutex(Lines())
     private let ended: AsyncStream<Void>
 
-    /// Starts it and waits until the list is open.
+    /// Starts the program and waits until the list is open.
     static func start(_ place: Place, hold: Bool = false) async throws -> TerminalRun {
         let run = TerminalRun(place, hold: hold)
         try run.begin()
@@ -31,7 +31,7 @@ final class TerminalRun: @unchecked Sendable {
         return run
     }
 
-    /// Where it keeps its list, and where files go.
+    /// The directories of the list and of the downloaded files.
     struct Place {
         let root: URL
         var state: String { root.appendingPathComponent("state").path }
@@ -45,7 +45,7 @@ final class TerminalRun: @unchecked Sendable {
 
         func remove() { try? FileManager.default.removeItem(at: root) }
 
-        /// Whether the file is the version, byte for byte.
+        /// Returns whether the file has exactly the bytes of the version.
         func holds(_ name: String, _ version: Version) -> Bool {
             let path = downloads + "/" + name
             let mismatch = try? version.content.firstMismatch(inFile: path, length: version.length)
@@ -93,15 +93,15 @@ final class TerminalRun: @unchecked Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// How many lines there are.
+    /// The number of lines that the program has printed.
     var position: Int { lines.withLock { $0.all.count } }
 
-    /// Sends a command.
+    /// Sends a command to the program.
     func send(_ command: String) throws {
         try commands.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8))
     }
 
-    /// Waits for the first line from that position on that fits.
+    /// Waits for the first line at or after a position that fits, and returns the line.
     func line(
         after start: Int = 0, within patience: Duration = .seconds(60), _ fits: (String) -> Bool
     ) async throws -> String {
@@ -139,7 +139,7 @@ final class TerminalRun: @unchecked Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Adds a link and returns the download's name.
+    /// Adds a URL and returns the identifier of the download.
     func add(_ link: String, _ options: String = "") async throws -> String {
         let start = position
         try send("add \(link) \(options)")
@@ -147,7 +147,7 @@ final class TerminalRun: @unchecked Sendable {
         return String(line.dropFirst("added ".count))
     }
 
-    /// What the list says of each download.
+    /// Returns the entry of each download in the list.
     func list() async throws -> [Row] {
         let start = position
         try send("list")
@@ -156,7 +156,7 @@ final class TerminalRun: @unchecked Sendable {
         return text.prefix { $0 != "end" }.compactMap(Row.init)
     }
 
-    /// Waits until the download is like that.
+    /// Waits for a line about the download that fits.
     @discardableResult
     func row(
         _ id: String, after start: Int = 0, within patience: Duration = .seconds(60), _ fits: (Row) -> Bool
@@ -168,7 +168,7 @@ final class TerminalRun: @unchecked Sendable {
         return row
     }
 
-    /// The same where it may be like that already, of which there is no news.
+    /// Returns the entry of the download when it fits. Checks the list first, because no line follows without a change.
     @discardableResult
     func settledRow(
         _ id: String, within patience: Duration = .seconds(60), _ fits: (Row) -> Bool
@@ -178,13 +178,13 @@ final class TerminalRun: @unchecked Sendable {
         return try await row(id, after: start, within: patience, fits)
     }
 
-    /// As the kernel would: no word of warning.
+    /// Kills the program with SIGKILL, without a warning, and waits for its end.
     func kill() async {
         Foundation.kill(process.processIdentifier, SIGKILL)
         for await _ in ended {}
     }
 
-    /// Asks it to end, and waits.
+    /// Sends `quit`, waits for the end of the program, and returns its exit status.
     @discardableResult
     func quit() async throws -> Int32 {
         try send("quit")
@@ -193,7 +193,7 @@ final class TerminalRun: @unchecked Sendable {
     }
 }
 
-/// A line about a download.
+/// An entry of the list, as the program prints it.
 struct Row: Equatable {
     let id: String
     let state: String
@@ -203,7 +203,7 @@ struct Row: Equatable {
     let name: String
     let rest: String
 
-    /// `nil` if the line is about something else.
+    /// Parses a line; `nil` if the line does not describe a download.
     init?(_ line: String) {
         let words = line.split(separator: " ", maxSplits: 6).map(String.init)
         guard words.count >= 6, words[0].count == 26, words[3].hasPrefix("[") else { return nil }

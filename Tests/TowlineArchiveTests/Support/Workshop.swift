@@ -3,7 +3,7 @@ import Testing
 import TowlineArchive
 import TowlineCore
 
-/// A directory of one test's own in which archives are made and unpacked.
+/// A temporary directory for one test, where archives are created and unpacked.
 final class Workshop: Sendable {
     let path: String
 
@@ -14,12 +14,12 @@ final class Workshop: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Where archives are unpacked into.
+    /// The directory that archives are unpacked into.
     var out: String { path + "/out" }
 
     func file(_ name: String) -> String { path + "/" + name }
 
-    /// What is in a directory, sorted.
+    /// Returns the names in a directory, sorted.
     func names(_ folder: String) -> [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
     }
@@ -34,7 +34,7 @@ final class Workshop: Sendable {
     /// Runs a shell script in the directory.
     func shell(_ script: String) async throws { try await run(["/bin/sh", "-ec", script]) }
 
-    /// Runs a Python script in the directory, with what makes archives imported and `path` set to where to put it.
+    /// Runs a Python script in the directory. The script has archive modules imported and the archive's name in `path`.
     func python(_ script: String, _ archive: String = "it.tar") async throws {
         let head = """
             import io, os, struct, sys, tarfile, zipfile, zlib, gzip
@@ -74,7 +74,7 @@ final class Workshop: Sendable {
         return try await Unpacker(limits: limits).unpack(file(archive), into: out, as: "it", durable: false)
     }
 
-    /// Unpacks, expects an error, and that nothing at all is left of the attempt.
+    /// Unpacks an archive, and expects an error with this code and text and no remaining files.
     func expect(
         _ code: TowlineError.Code, _ reason: String, of archive: String,
         _ change: (inout UnpackLimits) -> Void = { _ in },

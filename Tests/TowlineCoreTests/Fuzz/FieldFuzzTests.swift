@@ -22,7 +22,7 @@ struct FieldFuzzTests {
         }
     }
 
-    @Test("Content-Length is what every member says")
+    @Test("Content-Length is the value of every member")
     func contentLength() {
         let corpus = ["5", "5, 5", "0", "9223372036854775807", "007,7", "5, 6"]
         Fuzzer(name: "ContentLength", corpus: corpus, words: [", ", "5", "\t,"]).run { text, generator in
@@ -42,7 +42,7 @@ struct FieldFuzzTests {
     ]
     private static let dateWords = ["Mon", "Feb", "29", "GMT", "9999", "0000", "-", ", ", "Sunday", "60", "24"]
 
-    @Test("A date that was read is printed and read again")
+    @Test("A parsed date is printed and parsed again")
     func date() {
         Fuzzer(name: "HTTPDate", corpus: Self.dates, words: Self.dateWords).run { text, generator in
             let now = HTTPDate(secondsSince1970: Int64(truncatingIfNeeded: generator.next()) >> generator.below(40))
@@ -74,7 +74,7 @@ struct FieldFuzzTests {
         }
     }
 
-    @Test("A header a user gives cannot begin another")
+    @Test("A header that a user gives cannot begin another header")
     func userHeader() {
         let corpus = ["X-Test: value", "Authorization: Basic abc", "a:", "Range: bytes=0-", "a: b: c"]
         Fuzzer(name: "FieldValidation", corpus: corpus, words: [": ", ":", "Range", "\r\nHost: x"]).run { text, _ in

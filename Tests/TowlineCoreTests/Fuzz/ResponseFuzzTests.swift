@@ -1,8 +1,8 @@
 import Testing
 import TowlineCore
 
-/// Whole response heads, judged against whole questions. Each property fails without the check that it names: remove
-/// `misplaced`, `missingProof`, `contradiction(with:)` or `brokenFraming` from `ResponseEvaluator` to see it.
+/// Judges complete response heads against complete questions. Each property fails without the check that it names:
+/// remove `misplaced`, `missingProof`, `contradiction(with:)` or `brokenFraming` from `ResponseEvaluator` to see it.
 @Suite("Fuzz: response heads and their verdicts")
 struct ResponseFuzzTests {
     private static let heads = [
@@ -86,7 +86,7 @@ struct ResponseFuzzTests {
         return nil
     }
 
-    /// The proof ladder once more, from the fields alone.
+    /// Evaluates the proof ladder again, from the fields alone. Returns the violated property, or `nil`.
     private static func violation(
         _ range: ByteRange, _ facts: ResponseFacts, _ question: ResponseQuestion
     ) -> String? {

@@ -1,9 +1,9 @@
 import Testing
 import TowlineCore
 
-/// Thousands of downloads from several sources that fail, lie and come back as a seed says, in a world of values: the disk,
-/// the hash that follows it, time. Nothing wrong may be published, nothing may wait for ever, and where a source that is right
-/// and well has been named the download must succeed.
+/// Runs thousands of downloads from several sources that fail, send wrong bytes and recover, as a seed determines. The
+/// disk, the hash that follows it and the time are simulated values. No wrong byte may be published, no download may
+/// wait for ever, and a download must succeed if one of its sources is correct and reliable.
 @Suite("Fuzz: sources")
 struct SourceFuzzTests {
     @Test func everySeedKeepsTheLaw() throws {
@@ -19,24 +19,24 @@ struct SourceFuzzTests {
     }
 }
 
-/// How a source behaves.
+/// The behaviour of a source.
 private struct Behaviour {
-    /// Its bytes are those of the file.
+    /// `true` if its bytes are those of the file.
     var isRight = true
-    /// It sends the tag of the file.
+    /// `true` if it sends the entity tag of the file.
     var hasTag = true
-    /// Of a hundred requests so many fail for a passing reason, and so many answers break off.
+    /// The percentages of requests that fail with a transient error, and of responses that break off.
     var failing = 0
     var breaking = 0
-    /// It never works: refuses connections, has no such file, ignores ranges.
+    /// `true` if it never works: it refuses connections, has no such file or ignores ranges.
     var isDead = false
     var isMissing = false
     var ignoresRanges = false
-    /// It gives no more bytes than that in one answer.
+    /// The maximum number of bytes that it sends in one response.
     var most: Int64 = 1 << 40
 
     var isWell: Bool { isRight && hasTag && !isDead && !isMissing && !ignoresRanges }
-    /// It needs no patience either.
+    /// `true` if it also needs no retries.
     var isSteady: Bool { isWell && failing == 0 && breaking == 0 }
 }
 
@@ -50,16 +50,16 @@ private struct World {
     private let sources: [String: Behaviour]
     private let hasChecksum: Bool
     private let mustSucceed: Bool
-    /// What is on the disk, and what of it is not of the file.
+    /// The byte ranges on the disk, and those of them that differ from the file.
     private var disk = ByteRangeSet()
     private var wrong = ByteRangeSet()
-    /// So much was hashed, from the front, and some of it was wrong then.
+    /// The number of bytes hashed from the front, and whether some of them were wrong at that time.
     private var hashed: Int64 = 0
     private var hashedWrong = false
     private var answered: Set<AttemptID> = []
     private var over: Set<AttemptID> = []
     private var cancelled: [AttemptID] = []
-    /// Where answers end.
+    /// The end of each response, as a file offset.
     private var ends: [AttemptID: Int64] = [:]
     private var seen = 0
 
@@ -88,10 +88,10 @@ private struct World {
         self.sources = sources
         let first = sources["s0.example"] ?? Behaviour()
         let others = sources.filter { $0.key != "s0.example" }.values
-        // Where the first URL does not work at all, the next one that answers says what the file is.
+        // If the first URL never works, the next source that answers determines the contents of the file.
         let firstWorks = !first.isDead && !first.isMissing
         let othersAreRight = others.allSatisfy { $0.isRight && !$0.ignoresRanges }
-        // One that fails before its first byte lets another say what the file is.
+        // If the first source fails before its first byte, another source may determine the contents of the file.
         mustSucceed =
             firstWorks
             ? first.isWell && (first.isSteady || othersAreRight) || hasChecksum && others.contains(where: \.isSteady)
@@ -107,7 +107,7 @@ private struct World {
         self.random = random
     }
 
-    /// What was done, for people.
+    /// The sources and the last 60 actions, for failure messages.
     var story: String {
         let told = script.actions.suffix(60).map { action in
             switch action {
@@ -118,13 +118,13 @@ private struct World {
         return "\(sources), checksum: \(hasChecksum)\n" + told.joined(separator: "\n")
     }
 
-    /// What is wrong; `nil`: nothing.
+    /// Runs the download. Returns a description of the problem; `nil` on success.
     mutating func run() -> String? {
         script.feed(.begin(nil))
         if let problem = digest() { return problem }
         for _ in 0..<6000 {
             if script.ending != nil { return judgement }
-            // Where nothing runs, time passes until something will.
+            // If no attempt is running, time passes until the state machine has work.
             if running.isEmpty, cancelled.isEmpty, let wake = script.machine.wakeAt {
                 script.now = max(script.now, wake)
             }
@@ -146,7 +146,7 @@ private struct World {
         }
     }
 
-    /// Without a checksum the file is what the source has that answered first.
+    /// Without a checksum, the contents are those of the source that answered first.
     private var isOneFile: Bool {
         disk.contains(World.whole) && (wrong.isEmpty || !hasChecksum && wrong.contains(World.whole))
     }
@@ -160,7 +160,7 @@ private struct World {
         }
         script.feed(.tick)
         if let problem = digest() { return problem }
-        // Those that are cancelled go on for a moment.
+        // Cancelled attempts continue for a moment.
         for id in cancelled where random.below(3) == 0 {
             if let plan = script.plans.first(where: { $0.id == id }), answered.contains(id), random.below(2) == 0 {
                 write(plan, atMost: 1 << 14, respectingLease: false)
@@ -177,7 +177,7 @@ private struct World {
         script.feed(.ended(id, result))
     }
 
-    /// Does what the machine said.
+    /// Performs the actions of the state machine.
     private mutating func digest() -> String? {
         while seen < script.actions.count {
             let action = script.actions[seen]
@@ -206,7 +206,7 @@ private struct World {
         return nil
     }
 
-    /// The follower reads what is written from the front, now and then.
+    /// Hashes written bytes from the front, now and then, as the follower does.
     private mutating func hashAhead() {
         guard hasChecksum, random.below(4) == 0 else { return }
         let end = script.machine.ledger.written.range(holding: 0)?.upperBound ?? 0
@@ -215,7 +215,7 @@ private struct World {
         hashed = end
     }
 
-    // MARK: What sources do
+    // MARK: Behaviour of sources
 
     private mutating func act(_ plan: AttemptPlan) {
         guard let source = sources[plan.url.host] else { return end(plan: plan.id, cut(.connectFailed)) }

@@ -25,7 +25,7 @@ struct TextFuzzTests {
         }
     }
 
-    @Test("Whatever a server proposes ends as a safe name")
+    @Test("Every name that a server proposes becomes a safe name")
     func contentDisposition() throws {
         let corpus = [
             "attachment; filename=\"a b.zip\"; filename*=UTF-8''%e2%82%ac%20rates", "inline; filename=a.txt",
@@ -76,7 +76,7 @@ struct TextFuzzTests {
         }
     }
 
-    @Test("A checksum that was read is printed and read again")
+    @Test("A parsed checksum is printed and parsed again")
     func checksum() {
         let corpus = [
             "md5:d41d8cd98f00b204e9800998ecf8427e", "CRC-32C:E3069283", "sha-256:" + String(repeating: "0f", count: 32),
@@ -88,7 +88,7 @@ struct TextFuzzTests {
         }
     }
 
-    @Test("Text for a terminal holds nothing that steers it, and fits")
+    @Test("Text for a terminal cannot control the terminal, and fits")
     func terminalSafeText() {
         let corpus = [
             "plain", "\u{1B}]0;x\u{7}", "日本語 e\u{301} 👨‍👩‍👧 🇩🇪", "a\r\nb", "\u{202E}abc\u{2069}", "\u{E0041}\u{2028}",
@@ -125,7 +125,7 @@ struct TextFuzzTests {
         }
     }
 
-    /// Which rule of `SafeFileName` a name breaks.
+    /// Returns the rule of `SafeFileName` that a name breaks; `nil` if the name is safe.
     private static func violation(_ name: String) -> String? {
         let scalars = name.unicodeScalars
         let byteCount = ByteText.encode(name).count

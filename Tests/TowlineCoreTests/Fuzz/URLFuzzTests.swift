@@ -17,7 +17,7 @@ struct URLFuzzTests {
         "example.com",
     ]
 
-    @Test("What was read is what goes out, for every reader")
+    @Test("The parsed URL is the URL that is sent, for every parser")
     func parsing() {
         Fuzzer(name: "HTTPURL", corpus: Self.corpus, words: Self.words).run { text, _ in
             switch Result(catching: { () throws(TowlineError) in try HTTPURL(parsing: text) }) {
@@ -88,7 +88,7 @@ struct URLFuzzTests {
         return nil
     }
 
-    /// Another reading of the authority, by hand: from `//` to the first delimiter, after the last `@`.
+    /// Parses the authority independently: from `//` to the first delimiter, after the last `@`.
     private static func authority(of text: String, backslashEnds: Bool) -> (host: String, port: Int?)? {
         let bytes = Array(text.utf8)
         guard let slashes = bytes.indices.first(where: { bytes[$0...].starts(with: "//".utf8) }) else { return nil }
@@ -101,13 +101,13 @@ struct URLFuzzTests {
             host = hostAndPort[..<colon]
             port = Int(String(decoding: hostAndPort[(colon + 1)...], as: UTF8.self))
         }
-        // White space at the end belongs to nobody when the text ends with the authority.
+        // White space at the end is not part of the URL if the text ends with the authority.
         while end == bytes.endIndex, let last = host.last, last == 0x20 || last == 0x09 { host.removeLast() }
         return (String(decoding: host, as: UTF8.self), port)
     }
 
-    /// Returns whether a host as it was typed is the one that goes out: in lower case and in ASCII, each label beyond
-    /// ASCII in Punycode.
+    /// Returns whether `host` is the form in which the typed host is sent: in lower case and in ASCII, each label
+    /// beyond ASCII in Punycode.
     private static func names(_ typed: String, _ host: String) -> Bool {
         guard host.utf8.allSatisfy({ $0 < 0x80 }) else { return false }
         if let percent = typed.firstIndex(of: "%") {

@@ -12,7 +12,7 @@ struct CodingLabelTests {
         return question
     }
 
-    /// Returns true if a first answer with these first bytes is the stored file; `nil` if more bytes are needed.
+    /// Returns `true` if a first answer with these first bytes is the stored file; `nil` if more bytes are needed.
     private func isStored(
         _ url: String, _ coding: String, _ bytes: [UInt8], fileName: String? = nil, named: String? = nil
     ) throws -> Bool? {
@@ -83,7 +83,7 @@ struct CodingLabelTests {
         #expect(isJoined(.unknown, "gzip", length))
         #expect(!isJoined(.coding("gzip"), "br", length))
         #expect(!isJoined(.none, "gzip", length))
-        // A part that was compressed on the way has another length, or none.
+        // A part that was compressed on the way has another length, or no length.
         #expect(!isJoined(.coding("gzip"), "gzip", []))
         #expect(!isJoined(.coding("gzip"), "gzip", [("Content-Length", "99")]))
         #expect(!isJoined(.unknown, "gzip", [("Transfer-Encoding", "chunked")]))

@@ -171,7 +171,7 @@ struct EntityTagByteTests {
         #expect(!composed.matchesWeakly(decomposed))
     }
 
-    @Test("A tag whose bytes were lost is none")
+    @Test("A tag with lost bytes is not a tag")
     func replacementCharacter() {
         #expect(EntityTag(fieldValue: "\"\u{FFFD}\"") == nil)
     }

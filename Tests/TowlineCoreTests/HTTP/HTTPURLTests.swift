@@ -5,7 +5,7 @@ import TowlineCore
 @Suite("URLs")
 struct HTTPURLTests {
     @Test(
-        "What goes out",
+        "The request text of a URL",
         arguments: [
             ("http://example.com", "http://example.com/"),
             ("HTTP://Example.COM:80/a", "http://example.com/a"),
@@ -50,7 +50,7 @@ struct HTTPURLTests {
         #expect(try HTTPURL(parsing: url.requestText).requestText == expected)
     }
 
-    /// What the last one was makes no difference but for time.
+    /// Parsing the same URL as before is only faster; the previous URL never changes the result.
     @Test(
         "After another URL",
         arguments: [
@@ -114,7 +114,7 @@ struct HTTPURLTests {
     }
 
     @Test(
-        "What is refused",
+        "Texts that are refused",
         arguments: [
             "", " ", "example.com", "//example.com/", "http:", "http:/", "http://", "http:///a", "http:example.com",
             "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "data:,x", "httpx://example.com/",
@@ -360,7 +360,7 @@ struct HTTPURLReferenceTests {
     }
 
     @Test(
-        "A URL's root is of the same origin and has nothing else of it",
+        "The root of a URL has the same origin, and no other part of the URL",
         arguments: [
             ("https://u:p@h.example/a/b?c=d", "https://h.example/"), ("http://[::1]:81", "http://[::1]:81/"),
             ("HTTP://H:80/", "http://h/"),

@@ -16,7 +16,7 @@ import TowlineCore
         #expect(try HTTPURL(parsing: "http://\(host)/").host == host)
     }
 
-    /// The same letters as two scalars (NFD), as files and keyboards of some systems give them.
+    /// The same letters as two scalars (NFD), as files and keyboards of some systems produce them.
     @Test(arguments: [
         ("bu\u{308}cher", "bücher"), ("cafe\u{301}", "café"), ("\u{1112}\u{1161}\u{11AB}", "한"), ("か\u{3099}", "が"),
     ])

@@ -28,7 +28,7 @@ struct LinkExpiryTests {
     private static let azure =
         "?sv=2015-04-05&st=2015-04-29T22%3A18%3A26Z&se=2015-04-30T02%3A23%3A26Z&sr=b&sp=rw&sig=Z%2FRHIX5X"
 
-    @Test("the examples of those who sign")
+    @Test("the examples of the signature providers")
     func examples() throws {
         #expect(try end(Self.amazon4) == 1_369_440_000)
         #expect(try end(Self.amazon2) == 1_175_139_620)
@@ -56,7 +56,7 @@ struct LinkExpiryTests {
         "?X-Amz-Date=20130524T000000Z&X-Goog-Expires=900", "?X-Amz-Date=%zz&X-Amz-Expires=900",
     ]
 
-    @Test("what tells of no end", arguments: Self.endless)
+    @Test("queries without an expiry time", arguments: Self.endless)
     func none(query: String) throws {
         #expect(try end(query) == nil)
     }

@@ -7,7 +7,7 @@ struct MalformedValidatorTests {
         ResponseFacts(ResponseHead(status: 200, fields: HTTPFields(fields)), nameOfURL: "f").representation
     }
 
-    @Test("a tag without quotes is kept, and is no strong validator", arguments: ["0x8D81", "'a'", "w/\"a\"", "W/a"])
+    @Test("a tag without quotes is kept, and is not strong", arguments: ["0x8D81", "'a'", "w/\"a\"", "W/a"])
     func tags(_ text: String) throws {
         let tag = try #require(EntityTag(fieldValue: text))
         #expect(!tag.isWellFormed && !tag.isStrong && tag.fieldValue == text)
@@ -28,7 +28,7 @@ struct MalformedValidatorTests {
         #expect(!tags[0].matchesWeakly(try #require(EntityTag(fieldValue: "A"))))
     }
 
-    @Test("a strong date beside a malformed tag is the validator, and both have to be unchanged")
+    @Test("a strong date beside a malformed tag is the validator, and both must be unchanged")
     func dateBesideTag() {
         let date = [
             ("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT"), ("Date", "Tue, 02 Jan 2024 00:00:00 GMT"),
@@ -56,7 +56,7 @@ struct MalformedValidatorTests {
     }
 
     @Test(
-        "a value that is no date is ignored",
+        "a value that is not a date is ignored",
         arguments: [
             "", "0", "yesterday", "Mon, 01 Foo 2024 00:00:00 GMT", "Mon, 32 Jan 2024 00:00:00 GMT", "2024-01-01",
             "2024-13-01T00:00:00Z", "Mon, 01 Jan 2024 25:00:00 GMT", "Mon, 01 Jan 2024 00:00:00 +00",

@@ -22,7 +22,7 @@ struct ContentDispositionTests {
             ("filename=a", "a"), ("attachment; filename = a", "a"), ("attachment;;; filename=a;", "a"),
             ("attachment; x=\"; filename=z\"; filename=a", "a"), ("attachment; filename=\"é\"", "é"),
             ("attachment; filename=../../.ssh/authorized_keys", "../../.ssh/authorized_keys"),
-            // Bytes that are no UTF-8 are ISO-8859-1.
+            // Bytes that are not UTF-8 are read as ISO-8859-1.
             ("attachment; filename=\"r\u{10FFE9}s.pdf\"", "rés.pdf"),
             ("attachment; filename=é-\u{10FFE9}", "Ã©-é"),
             // Encoded words of mail (RFC 2047).
@@ -33,7 +33,7 @@ struct ContentDispositionTests {
             ("attachment; filename=\"=?UTF-8?B?wQ=?=.pdf\"", "=?UTF-8?B?wQ=?=.pdf"),
             ("attachment; filename=\"=?UTF-8?Q?=FF?=.pdf\"", "=?UTF-8?Q?=FF?=.pdf"),
             ("attachment; filename=\"=?UTF-8?Q?a\"", "=?UTF-8?Q?a"),
-            // A filename* that cannot be read leaves filename.
+            // If `filename*` cannot be read, `filename` is used.
             ("attachment; filename*=UTF-8''%zz; filename=b", "b"),
             ("attachment; filename*=UTF-8''%ff; filename=b", "b"),
             ("attachment; filename*=KOI8-R''%c1; filename=b", "b"), ("attachment; filename*=b; filename=c", "c"),
@@ -105,7 +105,7 @@ struct FieldNameTests {
         }
     }
 
-    @Test("Names of one length that begin alike are told apart")
+    @Test("Names of the same length and the same beginning are distinguished")
     func alike() {
         let fields = HTTPFields([("X-Aab", "1"), ("x-aac", "2"), ("X-AAB", "3")])
         #expect(fields.values(named: "x-aab") == ["1", "3"])
@@ -126,7 +126,7 @@ struct FieldNameTests {
         #expect(fields.value(named: "b") == "2 3" && fields.value(named: "a") == "1")
     }
 
-    @Test("Whether fields are sent as the same bytes is not whether Swift calls their text equal")
+    @Test("Fields are compared by their bytes on the wire, not by Swift's text equality")
     func sameBytes() {
         let composed = HTTPFields([("If-Range", "\"\u{E9}\"")])
         let decomposed = HTTPFields([("If-Range", "\"e\u{301}\"")])

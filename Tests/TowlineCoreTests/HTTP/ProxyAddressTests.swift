@@ -15,7 +15,7 @@ import TowlineCore
     }
 
     @Test(
-        "all else is refused, and no message shows any of it",
+        "all other text is refused, and no message shows any of it",
         arguments: [
             "", "http://", "http://u:canary@", "http://u:canary@:3128", "http://u:canary@proxy:http",
             "http://u:canary@proxy:65536", "http://u:canary@proxy:0", "http://u:canary@proxy:1:2",

@@ -46,7 +46,7 @@ import TowlineCore
         #expect(PublicAddress.isPublic(bytes(text), beside: local) == isPublic)
     }
 
-    @Test("what is no address is not") func nothing() {
+    @Test("bytes that are not an address are not public") func nothing() {
         #expect(!PublicAddress.isPublic([]))
         #expect(!PublicAddress.isPublic([1, 1, 1]))
     }

@@ -1,7 +1,7 @@
 import Testing
 import TowlineCore
 
-@Suite("What a response is worth")
+@Suite("Verdicts on responses")
 struct ResponseEvaluatorTests {
     private static let length: Int64 = 1000
     private static let known = Representation(completeLength: length, entityTag: EntityTag(fieldValue: "\"a\""))
@@ -17,7 +17,7 @@ struct ResponseEvaluatorTests {
             on: ResponseHead(status: status, fields: HTTPFields(fields)), to: question)
     }
 
-    /// A word for a verdict, so that a row of a table can name it.
+    /// Returns a word for a verdict, so that a row of a table can name it.
     private func word(_ verdict: ResponseVerdict) -> String {
         switch verdict {
         case .partial: "partial"
@@ -248,7 +248,7 @@ struct ResponseEvaluatorTests {
     }
 }
 
-@Suite("What proves that two responses are of one representation")
+@Suite("Proof that two responses belong to the same representation")
 struct RepresentationTests {
     private func dated(_ modified: Int64, _ date: Int64?) -> Representation {
         Representation(

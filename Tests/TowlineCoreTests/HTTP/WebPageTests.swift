@@ -31,7 +31,7 @@ struct WebPageAnswerTests {
         #expect(try isPossible(path, to: final) == expected)
     }
 
-    @Test("the user's name for it comes first, then the server's")
+    @Test("the user's name for the file comes first, then the server's")
     func byName() throws {
         #expect(try isPossible("/download") { $0.fileName = "x.iso" })
         #expect(try !isPossible("/x.iso") { $0.fileName = "x.html" })
@@ -40,14 +40,14 @@ struct WebPageAnswerTests {
         #expect(try isPossible("/download", named))
     }
 
-    @Test("earlier bytes say it, whatever the name")
+    @Test("earlier bytes show another kind of file, whatever the name")
     func byEarlierBytes() throws {
         #expect(try isPossible("/download") { $0.earlierMediaType = "application/octet-stream" })
         #expect(try !isPossible("/download") { $0.earlierMediaType = "text/html" })
         #expect(try isPossible("/x.iso") { $0.earlierMediaType = "text/html" })
     }
 
-    @Test("only a media type of pages, in an answer that says what the file is, unless the user accepts pages")
+    @Test("only a media type of pages, in an answer that describes the file, unless the user accepts pages")
     func others() throws {
         #expect(try isPossible("/x.iso", [("Content-Type", "application/xhtml+xml")]))
         #expect(try isPossible("/x.iso", Self.pageFields + [("Content-Range", "bytes 0-2999/3000")], status: 206))
@@ -80,7 +80,7 @@ struct WebPageAnswerTests {
         #expect(WebPage.isPage([0xFE, 0xFF, 0x00] + bytes.dropLast()) == true)
     }
 
-    // MARK: What follows
+    // MARK: After the verdict
 
     @Test("a page at the start is refused after two attempts, with the option that accepts it")
     func atTheStart() throws {

@@ -120,7 +120,7 @@ struct DigestFieldsTests {
         #expect(whole(200, ("Digest", "md5=\(Self.md5)"), ("Digest", "md5=\(Self.md5)")) == [Self.md5Text])
     }
 
-    @Test("x-goog-hash covers the stored object, so only where that is what comes")
+    @Test("x-goog-hash covers the stored object, so it counts only if the response is that object")
     func google() {
         let field = ("x-goog-hash", "crc32c=n03x6A==,md5=Ojk9c3dhfxgoKVVHYwFbHQ==")
         let expected = ["md5:3a393d7377617f182829554763015b1d", "crc32c:9f4df1e8"]
@@ -172,7 +172,7 @@ struct DigestFieldsTests {
     }
 
     @Test(
-        "What RFC 8941 allows beside it",
+        "Other members and parameters that RFC 8941 allows",
         arguments: [
             "sha-256=:\(sha256):;a=1;b", "x=1.5, sha-256=:\(sha256):", "x=(a \"b\" :AA==:;q=1);r, sha-256=:\(sha256):",
             "x, sha-256=:\(sha256):", "x=?1 ,\tsha-256=:\(sha256):", "sha-256=:AAAA:, sha-256=:\(sha256):",

@@ -3,7 +3,7 @@ import TowlineCore
 
 @Suite("Downloads of a batch at once")
 struct BatchConcurrencyTests {
-    @Test("what the user says stays")
+    @Test("the limit that the user sets does not change")
     func fixed() {
         for wanted in [1, 3, 500] {
             var concurrency = BatchConcurrency(fixed: wanted)
@@ -13,15 +13,15 @@ struct BatchConcurrencyTests {
         #expect(BatchConcurrency(fixed: 0).limit == 1)
     }
 
-    @Test("five, sixteen while they are short, five again when they are not")
+    @Test("five downloads, sixteen while they are short, five again when they are long")
     func follows() {
         var concurrency = BatchConcurrency()
         #expect(concurrency.limit == 5)
         concurrency.fetched(after: .milliseconds(20), now: .zero)
-        #expect(concurrency.limit == 5, "one says little")
+        #expect(concurrency.limit == 5, "one duration is not enough")
         concurrency.fetched(after: .milliseconds(20), now: .zero)
         #expect(concurrency.limit == 16)
-        // A long one among short ones weighs an eighth.
+        // A long download among short ones weighs an eighth.
         concurrency.fetched(after: .seconds(4), now: .zero)
         #expect(concurrency.limit == 16)
         concurrency.fetched(after: .seconds(30), now: .zero)
@@ -30,7 +30,7 @@ struct BatchConcurrencyTests {
         #expect(concurrency.limit == 16)
     }
 
-    @Test("a hundred short ones where they share a connection, sixteen as soon as some do not")
+    @Test("a hundred short downloads while they share a connection, sixteen as soon as some do not")
     func shared() {
         var concurrency = BatchConcurrency()
         for _ in 0..<8 { concurrency.fetched(after: .milliseconds(20), .one, now: .zero) }
@@ -53,7 +53,7 @@ struct BatchConcurrencyTests {
         #expect(fixed.limit == 3)
     }
 
-    @Test("not more than there are descriptors for")
+    @Test("no more downloads than the descriptors allow")
     func descriptors() {
         #expect(BatchConcurrency.affordable(descriptors: 20_000) == 6645)
         #expect(BatchConcurrency.affordable(descriptors: 112) == 16)
@@ -64,7 +64,7 @@ struct BatchConcurrencyTests {
         #expect(BatchConcurrency.affordablePublishing(descriptors: 16) == 0)
     }
 
-    /// A batch of which each file takes so long.
+    /// A batch whose files each take a given time.
     private struct Far {
         var concurrency = BatchConcurrency()
         var now = Duration.zero
@@ -79,11 +79,11 @@ struct BatchConcurrencyTests {
             }
         }
 
-        /// Downloads at once, and connections to that host.
+        /// The number of downloads at once, and of connections to that host.
         var limits: [Int] { [concurrency.limit, concurrency.connections(to: origin)] }
     }
 
-    @Test("where short ones have connections of their own and come from far away, as many as are found to pay off")
+    @Test("short downloads from a distant host with connections of their own: as many as the search finds to pay off")
     func search() throws {
         var far = try Far()
         far.fetch(40, .milliseconds(80))
@@ -96,7 +96,7 @@ struct BatchConcurrencyTests {
         #expect(far.limits == [64, 64])
         far.concurrency.failed(at: far.origin, now: far.now)
         #expect(far.limits == [32, 32])
-        // Streams are not connections.
+        // Streams do not count as connections.
         far.fetch(10, .milliseconds(80), .several)
         #expect(far.limits == [264, 16])
         far.fetch(9, .milliseconds(80))
@@ -107,11 +107,11 @@ struct BatchConcurrencyTests {
         #expect(BatchConcurrency(fixed: 7).connections(to: other) == 7)
     }
 
-    @Test("what takes four times as long among four times as many is as short as before")
+    @Test("a download that takes four times as long among four times as many still counts as short")
     func slowLine() throws {
         var far = try Far()
         var limits: Set<Int> = []
-        // Thirty-two a second, however many are asked for.
+        // The line transfers thirty-two files a second, however many downloads run.
         for number in 0..<1000 {
             far.fetch(1, .seconds(1) * max(5, far.concurrency.limit) / 32)
             if number > 5 { limits.insert(far.concurrency.limit) }
@@ -119,7 +119,7 @@ struct BatchConcurrencyTests {
         #expect(limits == [16, 64], "\(limits)")
     }
 
-    @Test("sixteen that are long leave no place for more")
+    @Test("sixteen long downloads leave no slot for more")
     func longAmongThem() throws {
         var far = try Far()
         far.fetch(40, .milliseconds(80))
@@ -131,7 +131,7 @@ struct BatchConcurrencyTests {
         #expect(far.limits == [64, 64])
     }
 
-    @Test("what is over without bytes tells nothing of how far the host is")
+    @Test("a download that ends without bytes does not change the estimate of the host's distance")
     func withoutBytes() throws {
         var far = try Far()
         far.fetch(8, .milliseconds(80))
@@ -141,24 +141,24 @@ struct BatchConcurrencyTests {
         #expect(far.limits == [64, 64])
     }
 
-    @Test("long ones stay five")
+    @Test("the limit stays five for long downloads")
     func long() {
         var concurrency = BatchConcurrency()
         for _ in 0..<20 { concurrency.fetched(after: .seconds(60), now: .zero) }
         #expect(concurrency.limit == 5)
     }
 
-    @Test("who waits for its next attempt leaves its place, unless that is no use")
+    @Test("a download that waits for its next attempt gives up its slot, unless that is useless")
     func places() {
         var concurrency = BatchConcurrency()
         func leaves(_ wait: Duration = .seconds(1), isAsked: Bool = false, isLong: Bool = false) -> Bool {
             concurrency.leavesPlace(for: wait, isAsked: isAsked, isLong: isLong)
         }
         #expect(leaves() && !leaves(.milliseconds(100)) && !leaves(.seconds(100), isLong: true))
-        // Where nothing comes any more it is not the one that fails.
+        // If no download receives bytes, the network fails and not this server.
         let count = (0..<100).count { _ in leaves() }
         #expect(count == 63)
-        // What its server asks for says nothing of that.
+        // A wait that the server asked for does not count as such a failure.
         #expect(leaves(isAsked: true) && !leaves() && !leaves(isAsked: true, isLong: true))
         concurrency.fetched(after: .seconds(1), now: .seconds(1))
         #expect(leaves())

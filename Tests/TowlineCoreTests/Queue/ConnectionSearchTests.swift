@@ -2,8 +2,8 @@ import Testing
 
 @testable import TowlineCore
 
-/// A host that answers after a round trip, and sends no more than so many files a second, of which so many are under way as
-/// the search allows.
+/// A host that answers after one round trip and sends at most a given number of files per second. As many files are
+/// under way as the search allows.
 private struct Host {
     var roundTrip: Double
     var filesPerSecond = Double.infinity
@@ -17,12 +17,12 @@ private struct Host {
         self.filesPerSecond = filesPerSecond
     }
 
-    /// So many files more.
+    /// Fetches `count` more files.
     mutating func fetch(_ count: Int) {
         for _ in 0..<count {
             while running.count < search.limit {
                 sentUntil = max(sentUntil, now) + 1 / filesPerSecond
-                // Each a little different.
+                // Each file takes a slightly different time.
                 let jitter = 1 + Double(running.count % 7) / 200
                 running.append((now, max(now + roundTrip * jitter, sentUntil)))
             }
@@ -34,9 +34,9 @@ private struct Host {
     }
 }
 
-@Suite("Short downloads at once, each with a connection of its own")
+@Suite("Concurrent short downloads, each with a connection of its own")
 struct ConnectionSearchTests {
-    @Test("near a host sixteen keep it busy, however many files there are")
+    @Test("sixteen connections keep a near host busy, however many files there are")
     func near() {
         var host = Host(roundTrip: 0.002)
         for _ in 0..<2000 {
@@ -45,10 +45,10 @@ struct ConnectionSearchTests {
         }
     }
 
-    @Test("from far away it is sixty-four, as soon as a few that began with sixteen tell how long one takes")
+    @Test("a distant host gets sixty-four connections once a few downloads have shown how long one takes")
     func far() {
         var host = Host(roundTrip: 0.05)
-        // Sixteen are under way when the first ends.
+        // Sixteen downloads are under way when the first ends.
         host.fetch(16 + 4)
         #expect(host.search.limit == 16)
         host.fetch(1)
@@ -57,7 +57,7 @@ struct ConnectionSearchTests {
         #expect(host.search.limit == 64)
     }
 
-    @Test("where the line is full with sixteen it is sixteen again, and that is not asked soon")
+    @Test("a line that sixteen connections fill gets sixteen again, and no new search soon")
     func full() {
         var host = Host(roundTrip: 0.05, filesPerSecond: 200)
         host.fetch(21)
@@ -71,19 +71,19 @@ struct ConnectionSearchTests {
             host.fetch(1)
             #expect(host.search.limit == 16)
         }
-        // The network may be another one.
+        // The network may have changed.
         host.filesPerSecond = .infinity
         host.fetch(1000)
         #expect(host.search.limit == 64)
     }
 
-    @Test("where some more fill the line, so many stay")
+    @Test("if a few more connections fill the line, the limit stays at that number")
     func some() {
-        // Sixteen bring 320 a second.
+        // Sixteen connections fetch 320 files a second.
         var host = Host(roundTrip: 0.05, filesPerSecond: 640)
         host.fetch(21 + 256 + 112)
         #expect((33...44).contains(host.search.limit), "\(host.search.limit)")
-        // And are tried again later, each time after twice as long.
+        // The search repeats later, each time after twice the pause.
         var tried: [Double] = []
         while host.now < 120 {
             host.fetch(1)
@@ -93,14 +93,14 @@ struct ConnectionSearchTests {
         #expect((33...44).contains(host.search.limit), "\(host.search.limit)")
     }
 
-    @Test("two doublings that bring less than a tenth each are taken back", arguments: [(1.15, 16), (1.3, 26)])
+    @Test("two doublings that gain less than a tenth each are undone", arguments: [(1.15, 16), (1.3, 26)])
     func gain(_ gain: Double, _ limit: Int) {
         var host = Host(roundTrip: 0.05, filesPerSecond: 320 * gain)
         host.fetch(21 + 256 + 112)
         #expect((limit - 1...limit + 1).contains(host.search.limit), "\(host.search.limit)")
     }
 
-    @Test("an attempt that fails takes back one doubling, several at once no more; the next later failure the other")
+    @Test("a failed attempt undoes one doubling, several at once no more; the next later failure undoes the other")
     func failed() {
         var host = Host(roundTrip: 0.05)
         host.fetch(500)
@@ -112,14 +112,14 @@ struct ConnectionSearchTests {
         #expect(host.search.limit == 16)
         host.search.failed(now: .seconds(now + 4))
         #expect(host.search.limit == 16)
-        // Twice as long as the first finding is believed, and twice as long again.
+        // The pause is twice as long as after the first finding, and then twice as long again.
         host.fetch(16 * 20 * 10)
         #expect(host.search.limit == 16)
         while host.now < now + 70 { host.fetch(1) }
         #expect(host.search.limit == 64)
     }
 
-    @Test("while attempts fail no more are tried")
+    @Test("while attempts fail, the limit is not raised")
     func fails() {
         var host = Host(roundTrip: 0.05)
         host.fetch(5)
@@ -128,9 +128,10 @@ struct ConnectionSearchTests {
         #expect(host.search.limit == 16)
     }
 
-    @Test("what takes some of them much longer than others is no reason to believe the quickest")
+    @Test("uneven durations do not make the search trust the quickest downloads")
     func uneven() {
-        // A tenth takes 1.2 s: sixteen bring 97 a second, and the first five that end are none of that tenth.
+        // A tenth of the files take 1.2 s: sixteen connections fetch 97 a second, and the first five that end are not
+        // in that tenth.
         var search = ConnectionSearch()
         var now = 0.0
         var running: [(began: Double, ends: Double)] = []
@@ -146,7 +147,7 @@ struct ConnectionSearchTests {
         #expect(search.limit >= 40, "\(search.limit)")
     }
 
-    @Test("it is about one host: from another that comes instead it begins anew")
+    @Test("the search covers one host and restarts when another host replaces it")
     func otherHost() throws {
         let hosts = try ["a", "b"].map { try HTTPURL(parsing: "http://\($0).example/").origin }
         var search = ConnectionSearch()
@@ -174,7 +175,7 @@ struct ConnectionSearchTests {
         search.refused(by: hosts[0], now: now)
         fetch(20_000, 0, .milliseconds(80))
         #expect(search.limit == 16)
-        // Nor after another host was asked in between; and what that one refused was not forgotten.
+        // Asking another host in between does not restart it either, and the refusal of that host is remembered.
         fetch(16, 1, .milliseconds(80))
         #expect(search.origin == hosts[1])
         fetch(1000, 1, .milliseconds(80))
@@ -186,7 +187,7 @@ struct ConnectionSearchTests {
         #expect(search.limit == 64 && search.origin == hosts[1])
     }
 
-    @Test("an attempt that failed at another host says nothing")
+    @Test("a failed attempt at another host does not count")
     func failedElsewhere() throws {
         let hosts = try ["a", "b"].map { try HTTPURL(parsing: "http://\($0).example/").origin }
         var search = ConnectionSearch()
@@ -202,7 +203,7 @@ struct ConnectionSearchTests {
         #expect(search.limit == 32)
     }
 
-    @Test("who refuses before anything came is not asked for more either")
+    @Test("a host that refuses before the first byte does not get more connections")
     func refusedAtOnce() throws {
         let origin = try HTTPURL(parsing: "http://a.example/").origin
         var search = ConnectionSearch()
@@ -213,7 +214,7 @@ struct ConnectionSearchTests {
         #expect(search.limit == 16)
     }
 
-    @Test("what was found of one host says nothing of how long to believe it of another")
+    @Test("the pause after findings for one host does not apply to another host")
     func pauses() throws {
         let hosts = try ["a", "b"].map { try HTTPURL(parsing: "http://\($0).example/").origin }
         var search = ConnectionSearch()
@@ -225,11 +226,11 @@ struct ConnectionSearchTests {
                 search.fetched(after: .milliseconds(80), from: hosts[host], now: now)
             }
         }
-        // After 15, 30 and 60 s the next is believed for two minutes.
+        // After 15, 30 and 60 s the next finding is kept for two minutes.
         fetch(0, forMilliseconds: 110_000)
         fetch(1, forMilliseconds: 2000)
         #expect(search.limit == 64)
-        // It is looked for anew after 15 s, with sixteen for a moment.
+        // The search repeats after 15 s and uses sixteen connections for a moment.
         var limits: Set<Int> = []
         for _ in 0..<2000 {
             fetch(1, forMilliseconds: 10)
@@ -238,7 +239,7 @@ struct ConnectionSearchTests {
         #expect(limits.contains(16))
     }
 
-    @Test("a failed attempt, a file that is refused and one that could not be had count; what is not there does not")
+    @Test("failed attempts, refused files and files that could not be fetched count; missing files do not")
     func whatCounts() {
         #expect(ConnectionSearch.isFailure(TransferNotice.Kind.retrying) && ConnectionSearch.isFailure(.limited))
         #expect(!ConnectionSearch.isFailure(TransferNotice.Kind.resumed) && !ConnectionSearch.isFailure(.redirected))

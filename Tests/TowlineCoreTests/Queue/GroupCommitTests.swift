@@ -27,7 +27,7 @@ import TowlineCore
         #expect(Self.after(100, took: .milliseconds(1)).patience(waiting: 1, at: .milliseconds(10_003)) != nil)
     }
 
-    /// Half of those that may wait: the other half comes meanwhile.
+    /// A sync begins at once if half of the possible files wait: the other half arrives meanwhile.
     @Test func moreThanEnoughWaitForNobody() {
         let commit = Self.after(100, took: .milliseconds(3))
         #expect(commit.patience(waiting: 127, at: .milliseconds(10_003)) == .milliseconds(3))

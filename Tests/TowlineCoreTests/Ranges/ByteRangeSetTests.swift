@@ -3,7 +3,7 @@ import TowlineCore
 
 @Suite("Sets of byte ranges")
 struct ByteRangeSetTests {
-    /// Sorted, disjoint, not touching, none empty.
+    /// Returns whether the ranges are sorted, disjoint, not touching and not empty.
     private func isSound(_ set: ByteRangeSet) -> Bool {
         set.ranges.allSatisfy { !$0.isEmpty }
             && zip(set.ranges, set.ranges.dropFirst()).allSatisfy { $0.upperBound < $1.lowerBound }

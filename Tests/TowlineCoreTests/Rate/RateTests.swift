@@ -16,7 +16,7 @@ struct RateTests {
         #expect(abs(Double(passed) - expected) < expected * 0.03 + Double(2 * piece))
     }
 
-    @Test("no limit never waits; what is given back can be taken again")
+    @Test("no limit never waits; returned bytes can be taken again")
     func noLimit() {
         var free = TokenBucket(rate: 0, now: .zero)
         #expect(free.take(.max / 2, now: .zero) == nil)
@@ -76,7 +76,7 @@ struct RateTests {
         }
     }
 
-    @Test("a checkpoint comes every second or 16 MiB, and rarer where syncing is slow")
+    @Test("a checkpoint is due every second or 16 MiB, and less often if syncs are slow")
     func checkpoints() {
         var policy = CheckpointPolicy(now: .zero)
         #expect(!policy.isDue(now: .seconds(5), bytes: 0))
@@ -91,30 +91,30 @@ struct RateTests {
         #expect(policy.isDue(now: .seconds(50), bytes: 2 << 30))
     }
 
-    @Test("the disk is told of every 8 MiB, also between checkpoints")
+    @Test("writeback starts every 8 MiB, also between checkpoints")
     func writeback() {
         var policy = CheckpointPolicy(now: .zero)
         let told = stride(from: Int64(0), through: 20 << 20, by: 1 << 20).filter { policy.startsWriteback(bytes: $0) }
         #expect(told == [8 << 20, 16 << 20])
     }
 
-    @Test("many transfers look at themselves more rarely, but each once a second")
+    @Test("many transfers are checked less often, but each once a second")
     func ticks() {
         for (running, milliseconds) in [(0, 100), (1, 100), (100, 100), (250, 250), (1000, 1000), (10_000, 1000)] {
             #expect(TickPolicy.interval(running: running) == .milliseconds(milliseconds))
         }
     }
 
-    @Test("every kind of failure has its row, and the limits end loops")
+    @Test("every kind of failure has a row in the retry table, and the limits end loops")
     func retries() {
         for kind in TransportFailure.Kind.allCases {
             switch RetryPolicy.classify(kind) {
-            // Without a thread nothing can wait, but another run may have one.
+            // Without a thread no attempt can wait, but another run may get one.
             case .permanent(let code): #expect(code != .transient || kind == .threadRefused)
             case .transient(let limit): #expect(RetryPolicy().isExhausted(failures: 20, limit: limit))
             }
         }
-        // The exit statuses 8, 2 and 1: no further attempt helps.
+        // Exit statuses 8, 2 and 1: a further attempt does not help.
         let permanent: [(TransportFailure.Kind, TowlineError.Code)] = [
             (.clientCertificateRefused, .refusedByServer), (.tlsFileUnusable, .unusableOption),
             (.tlsIncompatible, .untrustedServer),

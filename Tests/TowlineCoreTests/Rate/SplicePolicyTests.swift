@@ -7,7 +7,7 @@ struct SplicePolicyTests {
     private let window = SplicePolicy.window
     private let far: Int64 = 1 << 30
 
-    /// A policy that is asked within an expectation.
+    /// A policy that can be called inside an expectation.
     private final class Asked {
         private var policy: SplicePolicy
         var next: Int64 { policy.next }
@@ -24,7 +24,7 @@ struct SplicePolicyTests {
     }
 
     @Test(
-        "after a window that came fast, and not before", arguments: [(1, true), (62, true), (63, false), (5000, false)])
+        "after a fast window, and not before", arguments: [(1, true), (62, true), (63, false), (5000, false)])
     func fast(_ milliseconds: Int, _ pays: Bool) throws {
         let policy = try self.policy()
         #expect(policy.next == window)
@@ -32,7 +32,7 @@ struct SplicePolicyTests {
         #expect(policy.paysOff(received: window, rest: far, now: .seconds(100) + .milliseconds(milliseconds)) == pays)
     }
 
-    @Test("each window is looked at by itself, and one that came in several by their number")
+    @Test("each window is judged alone, and several windows that arrive together by their number")
     func windows() throws {
         let policy = try self.policy()
         #expect(!policy.paysOff(received: window, rest: far, now: .seconds(101)))
@@ -55,7 +55,7 @@ struct SplicePolicyTests {
         }
     }
 
-    @Test("not on a long way, and not for the little that is left")
+    @Test("no splicing over a long round trip, or for a short remainder")
     func neither() throws {
         #expect(SplicePolicy(now: .seconds(100), latency: .milliseconds(11)) == nil)
         let short = try self.policy()

@@ -1,13 +1,13 @@
 import Testing
 import TowlineCore
 
-@Suite("Where to cut")
+@Suite("The offset at which a segment is cut")
 struct SplitPolicyTests {
     private func runner(_ id: UInt64, _ lower: Int64, _ upper: Int64, _ rate: Double?) -> SplitPolicy.Runner {
         SplitPolicy.Runner(id: AttemptID(id), remaining: ByteRange(lower, upper), rate: rate)
     }
 
-    @Test("the one that would end last is cut, so that both end together")
+    @Test("the attempt that would end last is cut, so that both end together")
     func slowest() throws {
         let policy = SplitPolicy(roundTrip: 0.1)
         let cut = try #require(
@@ -19,18 +19,18 @@ struct SplitPolicyTests {
         #expect(abs(left - right) < 0.5)
     }
 
-    @Test("a new connection over a long way is slow at first, and gets less, or nothing")
+    @Test("a new connection over a long round trip is slow at first, and gets a smaller segment or none")
     func slowStart() throws {
         #expect(SplitPolicy(roundTrip: 0.001).delay(until: 1e6) == 0.002)
         let far = SplitPolicy(roundTrip: 0.2)
         #expect(far.delay(until: 7.8e6) > 1.3 && far.delay(until: 7.8e6) < 1.8)
         let runners = [runner(1, 0, 12 << 20, 7.8e6), runner(2, 100 << 20, 101 << 20, 7.8e6)]
-        #expect(far.cut(runners) == nil, "it would bring nothing before the other is done")
+        #expect(far.cut(runners) == nil, "it would receive no byte before the other is done")
         let near = try #require(SplitPolicy(roundTrip: 0.001).cut(runners))
         #expect(near.segment.count > 5 << 20)
     }
 
-    @Test("where nobody asked for many connections, a segment is worth a quarter of a second")
+    @Test("if the user did not ask for many connections, a segment lasts a quarter of a second")
     func thrift() {
         #expect(SplitPolicy.thriftySegment(at: nil) == 1 << 20)
         #expect(SplitPolicy.thriftySegment(at: 1e3) == 256 << 10)
@@ -38,7 +38,7 @@ struct SplitPolicyTests {
         #expect(SplitPolicy.thriftySegment(at: 1e9) == 1 << 20)
     }
 
-    @Test("what is not worth a round trip stays whole")
+    @Test("a remainder shorter than a round trip stays whole")
     func small() {
         let policy = SplitPolicy(roundTrip: 1)
         #expect(policy.cut([runner(1, 0, 2 << 20, 2e6)]) == nil)
@@ -46,7 +46,7 @@ struct SplitPolicyTests {
         #expect(policy.cut([]) == nil)
     }
 
-    @Test("a race is worth it only for a remainder that crawls, and within the budget")
+    @Test("a race is worth it only for a very slow remainder, and within the budget")
     func race() {
         let policy = SplitPolicy(roundTrip: 0.05)
         let slow = runner(1, 0, 100 << 10, 1e3)
@@ -56,7 +56,7 @@ struct SplitPolicyTests {
         #expect(policy.race([runner(1, 0, 100 << 10, nil)], budget: 1 << 20, typicalRate: nil) == nil)
     }
 
-    @Test("a fast one that falls silent before its last bytes is raced; for a trifle soon, for more later")
+    @Test("a fast attempt that falls silent before its last bytes is raced: soon for few bytes, later for more")
     func silence() {
         let policy = SplitPolicy(roundTrip: 0.001)
         func isRaced(_ count: Int64, silentFor seconds: Double) -> Bool {
@@ -67,17 +67,17 @@ struct SplitPolicyTests {
         #expect(!isRaced(400, silentFor: 0))
         #expect(!isRaced(400, silentFor: 0.02))
         #expect(isRaced(400, silentFor: 0.04))
-        // A fiftieth of a second's worth.
+        // The bytes of a fiftieth of a second.
         #expect(isRaced(390_000, silentFor: 0.045))
         #expect(!isRaced(600_000, silentFor: 0.065))
         #expect(isRaced(600_000, silentFor: 0.15))
-        // Far away silence is the way itself.
+        // Over a long round trip, silence is only latency.
         let far = SplitPolicy(roundTrip: 0.2)
         let runner = SplitPolicy.Runner(id: AttemptID(1), remaining: ByteRange(0, 400), rate: 1e6, silence: 0.5)
         #expect(far.race([runner], budget: 1 << 20, typicalRate: 1e6) == nil)
     }
 
-    @Test("a download looks more often where several connections are about to be done, and few downloads run")
+    @Test("a download is checked more often if several connections are about to finish and few downloads run")
     func looks() {
         #expect(TickPolicy.interval(running: 1) == .milliseconds(100))
         #expect(TickPolicy.interval(running: 3, endsSoon: true) == .milliseconds(25))
@@ -87,15 +87,15 @@ struct SplitPolicyTests {
     }
 }
 
-@Suite("How many connections pay off")
+@Suite("The number of connections that pays off")
 struct ConnectionBudgetTests {
     /// A network whose throughput grows with the connections up to `limit` of them.
     private struct Network {
         var budget: ConnectionBudget
         var limit: Int
-        /// The bytes of each connection come in bursts that far apart, the first at once.
+        /// The interval between the bursts of each connection. The first burst comes at once.
         var burst = Duration.milliseconds(20)
-        /// Bytes a second that the user allows.
+        /// The rate limit that the user set, in bytes per second.
         var allowed = Double.infinity
         var now = Duration.zero
         var surplus = 0
@@ -108,7 +108,7 @@ struct ConnectionBudgetTests {
             self.burst = burst
         }
 
-        /// Feeds it for a while, every 20 ms.
+        /// Feeds the budget for `duration`, every 20 ms.
         mutating func run(_ duration: Duration, roundTrip: Duration = .zero) {
             let end = now + duration
             while now < end {
@@ -117,7 +117,7 @@ struct ConnectionBudgetTests {
                 next.removeLast(next.count - budget.target)
                 var bytes = 0.0
                 for index in next.indices where next[index] <= now {
-                    // 20 MB/s for each, in all no more than `limit` of them have.
+                    // Each connection carries 20 MB/s; all of them together carry no more than `limit` connections do.
                     bytes += 20e6 * burst.seconds * min(1, Double(limit) / Double(budget.target))
                     next[index] += burst
                 }
@@ -136,7 +136,7 @@ struct ConnectionBudgetTests {
     }
 
     @Test(
-        "bursts say little: the next step is taken, and checked later",
+        "bursts prove little: the next step is taken, and checked later",
         arguments: [(1, 1), (2, 2), (4, 4), (8, 8), (99, 16)])
     func bursts(_ limit: Int, _ expected: Int) {
         var network = Network(
@@ -156,10 +156,10 @@ struct ConnectionBudgetTests {
         network.run(.seconds(1))
         #expect(network.budget.target == expected)
         #expect(network.budget.finding == expected)
-        #expect(network.surplus == (expected < 16 ? 1 : 0), "what is taken back is said once")
+        #expect(network.surplus == (expected < 16 ? 1 : 0), "a reduction is reported once")
     }
 
-    @Test("where a round trip is long, a step is two doublings, the first waits for nothing, and may go all the way")
+    @Test("over a long round trip a step is two doublings; the first step does not wait and may reach the ceiling")
     func longRoundTrips() {
         var network = network(99)
         network.run(.milliseconds(60), roundTrip: .milliseconds(80))
@@ -172,11 +172,11 @@ struct ConnectionBudgetTests {
         for (limit, roundTrip) in [(4, 80), (4, 200), (1, 200)] {
             var slow = self.network(limit)
             slow.run(.seconds(30), roundTrip: .milliseconds(roundTrip))
-            #expect(slow.budget.target == limit, "what was too much is taken back")
+            #expect(slow.budget.target == limit, "surplus connections are removed")
         }
     }
 
-    @Test("a step that did not pay is tried again later, ever more rarely")
+    @Test("a step that did not pay off is tried again later, with longer and longer pauses")
     func searchesAgain() {
         var network = network(2)
         network.run(.seconds(10))
@@ -188,7 +188,7 @@ struct ConnectionBudgetTests {
         #expect(network.surplus <= 6 && network.budget.target == 8)
     }
 
-    @Test("what paid off at the host before is where the next download begins")
+    @Test("the next download starts with the number that paid off at the host before")
     func usual() {
         #expect(network(99, usual: 8).budget.target == 8)
         #expect(network(99, usual: 64).budget.target == 16)
@@ -199,7 +199,7 @@ struct ConnectionBudgetTests {
         #expect(ConnectionBudget(requested: nil, hostCeiling: 3, usual: 8).target == 3)
     }
 
-    @Test("a trickle is measured for long enough to say something")
+    @Test("a trickle is measured long enough for a result")
     func trickle() {
         var budget = ConnectionBudget(requested: nil, hostCeiling: nil)
         var now = Duration.zero
@@ -215,7 +215,7 @@ struct ConnectionBudgetTests {
         #expect(budget.target == 2)
     }
 
-    @Test("the connections of a step are looked for soon, for a moment")
+    @Test("the connections of a step are expected soon, for a moment")
     func looksSoon() throws {
         var budget = ConnectionBudget(requested: nil, hostCeiling: nil)
         var now = Duration.zero
@@ -231,12 +231,12 @@ struct ConnectionBudgetTests {
             looks += 1
             _ = budget.measure(ConnectionBudget.Sample(bytes: 1 << 20, active: 1), now: now)
         }
-        #expect(looks > 10 && now - step <= .milliseconds(260), "one that never comes is not waited for like that")
+        #expect(looks > 10 && now - step <= .milliseconds(260), "it does not wait like that for an unopened one")
         _ = budget.measure(ConnectionBudget.Sample(bytes: 1 << 20, active: 2), now: now)
         #expect(try #require(budget.wakeAt) - now <= .milliseconds(20))
     }
 
-    @Test("a quarter of the new connections may never come")
+    @Test("a quarter of the new connections may never open")
     func missing() {
         var budget = ConnectionBudget(requested: nil, hostCeiling: nil, usual: 8)
         func feed(_ steps: Range<Int>, active: Int) {
@@ -250,7 +250,7 @@ struct ConnectionBudgetTests {
     }
 
     @Test(
-        "a limit of the user's needs no more connections than bring what it lets through",
+        "a rate limit needs only as many connections as reach the limit",
         arguments: [(10e6, 1), (30e6, 2), (70e6, 4), (1000e6, 16)])
     func limited(_ allowed: Double, _ expected: Int) {
         for roundTrip in [Duration.milliseconds(1), .milliseconds(100)] {
@@ -261,7 +261,7 @@ struct ConnectionBudgetTests {
         }
     }
 
-    @Test("a limit that holds bytes back is seen although a busy server pauses")
+    @Test("a rate limit is detected although a busy server pauses")
     func limitedAndBusy() {
         for pause in [100, 300, 700] {
             for period in [2, 5] {
@@ -279,7 +279,7 @@ struct ConnectionBudgetTests {
         }
     }
 
-    @Test("a limit that comes while many run takes them back, and one that goes brings them again")
+    @Test("setting a limit while many run removes connections, and lifting the limit adds them again")
     func limitWhileRunning() {
         var network = network(8)
         network.run(.seconds(5))
@@ -288,7 +288,7 @@ struct ConnectionBudgetTests {
         network.allowed = 5e6
         network.run(.seconds(5))
         #expect(network.budget.target == 1 && network.surplus == surplus + 3)
-        #expect(network.budget.finding == 8, "what was found without a limit stays true")
+        #expect(network.budget.finding == 8, "a finding made without a limit stays valid")
         network.allowed = .infinity
         network.run(.seconds(20))
         #expect(network.budget.target == 8)
@@ -302,7 +302,7 @@ struct ConnectionBudgetTests {
         #expect(network.budget.target == 4)
     }
 
-    @Test("what the user asked for is used at once and kept")
+    @Test("the number that the user asked for is used at once and kept")
     func fixed() {
         #expect(network(1, requested: 7).budget.target == 7)
         var seven = network(1, requested: 7)
@@ -312,7 +312,7 @@ struct ConnectionBudgetTests {
         #expect(ConnectionBudget(requested: 7, hostCeiling: 3).target == 3)
     }
 
-    @Test("connections that the host still counts after they were closed do not lower it one by one")
+    @Test("connections that the host still counts after they were closed do not lower the ceiling one by one")
     func closedLate() {
         var budget = ConnectionBudget(requested: 8, hostCeiling: nil)
         for count in 1...3 { budget.serves(count) }
@@ -321,7 +321,7 @@ struct ConnectionBudgetTests {
         #expect(budget.refused(beside: 2, now: .seconds(1)) == 3 && budget.ceiling == 3)
         budget.closed(now: .seconds(2))
         #expect(budget.refused(beside: 1, now: .seconds(2)) == 3 && budget.ceiling == 3)
-        // As many as before: later refusals are explained again.
+        // As many connections as before: a later refusal has the same explanation.
         budget.serves(3)
         for second in 3..<6 { #expect(budget.refused(beside: 2, now: .seconds(second)) == 3) }
     }
@@ -331,7 +331,7 @@ struct ConnectionBudgetTests {
         var budget = ConnectionBudget(requested: 8, hostCeiling: nil)
         budget.serves(3)
         for _ in 0..<closings { budget.closed(now: .zero) }
-        // Fewer were closed than would explain it; or it refuses for longer than it may count them.
+        // Fewer connections were closed than would explain it, or it refuses for longer than it may count closed ones.
         #expect(budget.refused(beside: 1, now: .seconds(1)) == 1 && budget.ceiling == 1)
         budget = ConnectionBudget(requested: 8, hostCeiling: nil)
         budget.serves(3)
@@ -347,7 +347,7 @@ struct ConnectionBudgetTests {
         #expect(ceilings == [3, 3, 3, 2], "\(ceilings)")
     }
 
-    @Test("a refusal lowers it; after a while one more is tried, never more than were wanted")
+    @Test("a refusal lowers the ceiling; later one more is tried, never more than were wanted")
     func lowers() {
         var budget = ConnectionBudget(requested: 4, hostCeiling: nil)
         budget.lower(to: 2, now: .zero)

@@ -1,7 +1,7 @@
 import Testing
 import TowlineCore
 
-@Suite("Which hosts' small files share a connection")
+@Suite("Hosts whose small files share a connection")
 struct SharingPolicyTests {
     private func policy(_ answers: [SharingPolicy.Answer]) -> SharingPolicy {
         var policy = SharingPolicy()
@@ -30,24 +30,24 @@ struct SharingPolicyTests {
         }
     }
 
-    @Test("sixty-four in a row halve what a mistake has cost")
+    @Test("sixty-four small answers in a row halve the cost of a mistake")
     func forgiven() {
         let mistaken = small(2) + [.long] + small(4) + [.long] + small(8) + [.long]
         #expect(policy(mistaken + small(15)).sharing == .none && policy(mistaken + small(16)).sharing == .one)
-        // Sixteen needed; after sixty-four eight, so that the next mistake makes it sixteen again.
+        // Sixteen small answers are needed; after sixty-four, eight. The next mistake makes it sixteen again.
         let forgiven = mistaken + small(64) + [.long]
         #expect(policy(forgiven + small(15)).sharing == .none && policy(forgiven + small(16)).sharing == .one)
         #expect(policy(mistaken + small(63) + [.long] + small(31)).sharing == .none)
     }
 
-    @Test("what an attempt's end says of the host")
+    @Test("the result of an attempt as an answer of its host")
     func ends() {
         func answer(_ result: AttemptResult, shared: Bool, isStream: Bool, _ promise: SharingPolicy.Answer?)
             -> SharingPolicy.Answer?
         { SharingPolicy.Answer(result, shared: shared, isStream: isStream, promise: promise) }
         for shared in [true, false] {
             #expect(answer(.complete(.delimited), shared: shared, isStream: true, .small) == .small)
-            #expect(answer(.complete(.delimited), shared: shared, isStream: true, nil) == nil, "what nobody wants")
+            #expect(answer(.complete(.delimited), shared: shared, isStream: true, nil) == nil, "an unwanted answer")
             #expect(answer(cut(), shared: shared, isStream: true, .small) == (shared ? .broken : nil))
             #expect(answer(.complete(.delimited), shared: shared, isStream: false, .small) == (shared ? .broken : nil))
             #expect(answer(.cancelled, shared: shared, isStream: true, .small) == nil)
@@ -56,7 +56,7 @@ struct SharingPolicyTests {
         #expect(answer(.needsOwnConnection, shared: true, isStream: true, .small) == nil, "there was no room for it")
     }
 
-    @Test("several connections where not even the quickest answer was near, for as long as they are shared")
+    @Test("several connections if even the quickest answer was slow, for as long as they are shared")
     func far() {
         func sharing(_ milliseconds: Int...) -> ConnectionSharing {
             var policy = SharingPolicy()
@@ -67,7 +67,7 @@ struct SharingPolicyTests {
         #expect(sharing(40, 300) == .several)
         #expect(sharing(39, 300) == .one)
         #expect(sharing(300, 39) == .one)
-        #expect(sharing(300, 300, 5) == .several, "what changes later is no reason for other connections")
+        #expect(sharing(300, 300, 5) == .several, "a later change is no reason for other connections")
         #expect(sharing(5, 300, 300, 300) == .one, "near ones wait for one another")
         var mistaken = SharingPolicy()
         for _ in 0..<2 { mistaken.answered(.small, after: .seconds(1)) }
@@ -75,10 +75,10 @@ struct SharingPolicyTests {
         for _ in 0..<3 { mistaken.answered(.small, after: .seconds(1)) }
         #expect(mistaken.sharing == .none)
         mistaken.answered(.small, after: .milliseconds(5))
-        #expect(mistaken.sharing == .one, "they begin anew, and it is known to be near")
+        #expect(mistaken.sharing == .one, "sharing restarts, and the host is known to be near")
     }
 
-    @Test("what was never shared is no mistake")
+    @Test("a long answer is no mistake if the connection was never shared")
     func longOnes() {
         #expect(policy(Array(repeating: .long, count: 20) + small(2)).sharing == .one)
     }
@@ -104,7 +104,7 @@ struct TransferSharingTests {
         #expect(!stream.last.sharesConnection)
     }
 
-    @Test("what is not small is asked for at once over a connection of its own, and is no failure")
+    @Test("a file that is not small is requested at once over a connection of its own, without a failure")
     func long() throws {
         var script = try TransferScript { $0.retry.maxTries = 1 }
         script.sharing = .one
@@ -122,7 +122,7 @@ struct TransferSharingTests {
         #expect(isPublished)
     }
 
-    @Test("but not before it may have one")
+    @Test("but not before it may have a connection")
     func full() throws {
         var script = try TransferScript { $0.connections = nil }
         script.sharing = .one
@@ -138,7 +138,7 @@ struct TransferSharingTests {
         #expect(script.machine.snapshot(now: .zero).state == .connecting)
     }
 
-    @Test("who cannot share waits from the beginning")
+    @Test("a download that cannot share waits from the beginning")
     func queued() throws {
         var script = try TransferScript()
         script.mayConnect = false
@@ -148,7 +148,7 @@ struct TransferSharingTests {
         #expect(script.ending == .stopped)
     }
 
-    @Test("a server that wants fewer gets no more streams of it", arguments: [429, 503])
+    @Test("a server that asks for fewer requests gets no more streams on the connection", arguments: [429, 503])
     func busy(_ status: Int) throws {
         var script = try TransferScript()
         script.sharing = .one
@@ -161,7 +161,7 @@ struct TransferSharingTests {
         #expect(script.plans.count == 2 && !script.last.sharesConnection)
     }
 
-    @Test("one that stands still is asked for over a connection of its own, and the host is told of")
+    @Test("a stalled request is sent again over a connection of its own, and the stall is reported for the host")
     func stalled() throws {
         var script = try TransferScript()
         script.sharing = .one
@@ -174,7 +174,8 @@ struct TransferSharingTests {
         script.endCancelled()
         #expect(script.plans.count == 2 && !script.last.sharesConnection, "at once")
         #expect(!script.notices(.retrying).contains { $0.message.contains("attempt 1") })
-        // That one waits in no queue: the transport keeps the limits of connecting and of the response head.
+        // The new request waits in no queue: the transport applies the time limits for connecting and for the response
+        // head.
         script.now = .seconds(62)
         script.feed(.tick)
         #expect(!script.fresh.contains(.cancel(script.last.id)) && script.plans.count == 2)
@@ -198,14 +199,14 @@ struct TransferSharingTests {
         script.end(cut(kind))
         #expect(script.notices(.retrying).isEmpty)
         #expect(script.plans.count == 2 && !script.last.sharesConnection)
-        // If that ends, too, the next request waits. After a close, a request without Range comes first.
+        // If the second attempt also ends, the next request waits. After a close, a request without Range comes first.
         script.end(cut(kind))
         if kind == .closedBeforeHead { script.end(cut(kind)) }
         #expect(script.notices(.retrying).count == 1)
         #expect(script.plans.count == (kind == .closedBeforeHead ? 3 : 2))
     }
 
-    @Test("and so is one whose connection ends behind the head")
+    @Test("and so is a request whose connection ends after the head")
     func endedBehindTheHead() throws {
         var script = try TransferScript()
         script.sharing = .one
@@ -217,7 +218,7 @@ struct TransferSharingTests {
         #expect(script.plans.count == 2 && !script.last.sharesConnection)
     }
 
-    @Test("what may be a small file is spread over threads where their connections are not too many")
+    @Test("a possible small file is spread over threads unless that opens too many connections")
     func spread() throws {
         for (sharing, ceiling, spreads) in [
             (ConnectionSharing.none, nil, true), (.one, nil, true), (.several, nil, false), (.none, 4, false),
@@ -237,7 +238,7 @@ struct TransferSharingTests {
         }
     }
 
-    @Test("who allows few connections is not asked over several")
+    @Test("a host that allows few connections is not asked over several")
     func ceiling() throws {
         var script = try TransferScript()
         script.sharing = .several
@@ -253,7 +254,7 @@ struct TransferSharingTests {
         }
     }
 
-    @Test("what is known of the first URL's host says nothing of the next one's")
+    @Test("findings about the host of the first URL do not apply to the host of the next URL")
     func anotherHost() throws {
         var script = try TransferScript { terms in
             terms.mirrors = [try? HTTPURL(parsing: "https://m1.example/file.iso")].compactMap(\.self)
@@ -265,7 +266,7 @@ struct TransferSharingTests {
         #expect(script.last.url.host == "m1.example" && script.last.sharing == .none)
     }
 
-    @Test("what else breaks is tried again as anywhere")
+    @Test("other failures are retried as usual")
     func broken() throws {
         var script = try TransferScript()
         script.sharing = .one

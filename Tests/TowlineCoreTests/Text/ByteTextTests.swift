@@ -19,7 +19,7 @@ struct ByteTextTests {
         #expect(Set(samples.map { Array(ByteText.decode($0).utf8) }).count == Set(samples).count)
     }
 
-    @Test("UTF-8 is the text that it is")
+    @Test("UTF-8 is kept as text")
     func plain() {
         for text in ["", "a b", "é", "日本", "🇩🇪", "\u{10FF7F}", "\u{E000}"] {
             #expect(ByteText.decode(Array(text.utf8)).utf8.elementsEqual(text.utf8))
@@ -40,7 +40,7 @@ struct ByteTextTests {
         }
     }
 
-    @Test("Messages escape a byte that is no UTF-8")
+    @Test("Messages escape a byte that is not UTF-8")
     func shown() {
         let name = ByteText.decode(Array("é".utf8) + [0xE9, 0x80, 0x0A])
         #expect(ByteText.shown(name) == "é\\xe9\\x80\n")
@@ -48,13 +48,13 @@ struct ByteTextTests {
         #expect(ByteText.shown("\u{10FF7F}") == "\u{10FF7F}")
     }
 
-    @Test("Bytes from a server that are no UTF-8 are ISO-8859-1")
+    @Test("Bytes from a server that are not UTF-8 are read as ISO-8859-1")
     func readable() {
         #expect(ByteText.readable(ByteText.decode([0x72, 0xE9, 0x73])) == "rés")
         #expect(ByteText.readable("rés") == "rés")
     }
 
-    @Test("A URL percent-encodes bytes as they are")
+    @Test("A URL percent-encodes bytes unchanged")
     func urls() throws {
         let text = "http://h/" + ByteText.decode([0xC3, 0xA9, 0x2D, 0xE9, 0x2F, 0xFF, 0x3F, 0x71, 0x3D, 0xE9])
         let url = try HTTPURL(parsing: text)

@@ -36,7 +36,7 @@ struct SafeFileNameTests {
         #expect(name.map { $0.utf8.elementsEqual((expected ?? "").utf8) } ?? true)
     }
 
-    @Test("What is taken for plain at a glance is what the whole procedure would make of it")
+    @Test("The shortcut for plain names returns the same name as the complete procedure")
     func plain() {
         let letters = Array("aCONonlpt19.-_tow.x")
         var random = SystemRandomNumberGenerator()
@@ -73,7 +73,7 @@ struct SafeFileNameTests {
             return try SafeFileName.ofURL(
                 HTTPURL(parsing: target), redirectedFrom: first, named: SafeFileName.ofURL(first))
         }
-        // The name that the user asked for is that of a file.
+        // The name that the user asked for is a file name.
         #expect(try name("http://cdn/3f9a", from: "http://h/disk.iso") == "disk.iso")
         #expect(try name("http://cdn/other.iso", from: "http://h/disk.ISO?x") == "disk.ISO")
         #expect(try name("http://cdn/a.zip", from: "http://h/get.php?id=1") == "a.zip")

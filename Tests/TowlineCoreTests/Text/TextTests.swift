@@ -5,7 +5,7 @@ import TowlineCore
 @Suite("Text for terminals")
 struct TerminalSafeTextTests {
     @Test(
-        "What could steer a terminal is shown as an escape",
+        "Characters that could control a terminal are shown as escapes",
         arguments: [
             ("plain é 日本 🇩🇪", "plain é 日本 🇩🇪"), ("\u{1B}[2J", "\\x1b[2J"), ("\u{1B}]0;x\u{7}", "\\x1b]0;x\\x07"),
             ("a\r\nb", "a\\x0d\\x0ab"),

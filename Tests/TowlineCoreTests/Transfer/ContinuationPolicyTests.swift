@@ -1,10 +1,10 @@
 import Testing
 import TowlineCore
 
-@Suite("What an unfinished download may be gone on with from")
+@Suite("A URL at which an unfinished download may resume")
 struct ContinuationPolicyTests {
     @Test(
-        "is the same path, wherever it is, or what somebody vouches for",
+        "has the same path on any host, or the user vouches for it",
         arguments: [
             ("http://a.example/d/image.img", true), ("https://b.example:8443/d/image.img", true),
             ("http://a.example/d/image.img?ticket=1", true), ("http://a.example/d/image-2.img", false),

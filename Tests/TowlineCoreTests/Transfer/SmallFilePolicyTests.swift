@@ -2,7 +2,7 @@ import Testing
 
 @testable import TowlineCore
 
-/// The one request of what may be a small file, and the answers that are all of it.
+/// Tests the single request for a possible small file, and the answers that contain the complete file.
 @Suite struct SmallFilePolicyTests {
     private static let source = "https://example.org/a%20b/file.bin?x=1"
 
@@ -14,7 +14,7 @@ import Testing
 
     private static let sum = Checksum(algorithm: .crc32c, value: [1, 2, 3, 4])
 
-    /// What takes a machine from the beginning has one.
+    /// A download that needs a state machine from the beginning gets one.
     @Test func notForAll() throws {
         #expect(SmallFilePolicy.suffices(for: try Self.terms()))
         #expect(SmallFilePolicy.suffices(for: try Self.terms { $0.userFields = HTTPFields([("X-Token", "1")]) }))
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// It asks what the machine would have.
+    /// The request is the one that the state machine would send.
     @Test(arguments: [ConnectionSharing.none, .one, .several], [false, true])
     func theRequestIsTheMachines(_ sharing: ConnectionSharing, _ isUsers: Bool) throws {
         let terms = try Self.terms {
@@ -46,7 +46,7 @@ import Testing
         #expect(actions == [.start(SmallFilePolicy.plan(terms, id: AttemptID(77), sharing: sharing))])
     }
 
-    /// A request without the wish for a checksum differs in nothing else.
+    /// A request that does not ask for a checksum differs in nothing else.
     @Test(arguments: [ConnectionSharing.none, .several], [false, true])
     func withoutTheWish(_ sharing: ConnectionSharing, _ isUsers: Bool) throws {
         let terms = try Self.terms {
@@ -66,13 +66,14 @@ import Testing
         #expect(SmallFilePolicy.hasDigest(try verdict(200, [("Content-Length", "1000"), digest])) == true)
         #expect(SmallFilePolicy.hasDigest(try verdict(404, [digest])) == nil)
         #expect(SmallFilePolicy.hasDigest(try verdict(302, [("Location", "/x"), digest])) == false)
-        // One of the middle of a file says nothing of what its first byte came with.
+        // The response to a range in the middle of a file shows nothing about the digest fields sent with the first
+        // byte.
         let facts = SmallFilePolicy.file(in: try verdict(206, range))
         #expect(SmallFilePolicy.hasDigest(.partial(ByteRange(5, 9), try #require(facts))) == nil)
     }
 
-    /// A machine that takes it over sends none of its own, counts the round trip from when it was sent, and goes on with names
-    /// of its own.
+    /// A machine that takes over the request sends no request of its own, measures the round trip from the time when
+    /// the request was sent, and uses attempt IDs of its own afterwards.
     @Test func aRequestIsTakenOver() throws {
         let terms = try Self.terms()
         let plan = SmallFilePolicy.plan(terms, id: AttemptID(5), sharing: .none)
@@ -101,7 +102,7 @@ import Testing
         #expect(second.id == AttemptID(1 << 32) && second.lease == ByteRange(1000, 5000))
     }
 
-    /// What is heard of a request that was not taken over is no attempt's.
+    /// Events of a request that the machine did not take over belong to no attempt and are ignored.
     @Test func anotherRequestIsNobodys() throws {
         let terms = try Self.terms()
         var machine = TransferStateMachine(terms: terms, firstID: 1 << 32)
@@ -112,7 +113,7 @@ import Testing
         #expect(machine.phase == .running && machine.liveCount == 1)
     }
 
-    /// A host that has many connections, or allows few, gets no several.
+    /// A host that has many connections, or allows few, does not get several shared connections.
     @Test(arguments: [(8, 0), (nil, 17), (nil, 16)]) func severalAreLimited(_ ceiling: Int?, _ connections: Int) throws
     {
         let terms = try Self.terms()
@@ -143,11 +144,11 @@ import Testing
         let chunks = try verdict(200, [("Transfer-Encoding", "chunked")])
         #expect(SmallFilePolicy.file(in: chunks) == nil)
         #expect(SmallFilePolicy.file(in: chunks.ending(at: 7))?.representation.completeLength == 7)
-        // A length that is known stays, and what is no whole has none.
+        // A known length does not change, and a part has no length of the whole.
         #expect(whole.ending(at: 7) == whole && partial.ending(at: 7) == partial)
     }
 
-    /// The user's checksum comes first; of the server's the strongest is enough, and none of the same kind.
+    /// The user's checksum comes first. The strongest one of the server is enough, unless it has the same algorithm.
     @Test func whatItMustHashTo() throws {
         let md5 = "md5=:1B2M2Y8AsgTpgAmY7PhCfg==:"
         let both = ("Repr-Digest", "\(md5), sha-256=:\(String(repeating: "A", count: 43))=:")
@@ -181,7 +182,7 @@ import Testing
         (503, [("Content-Length", "10")]),
     ]
 
-    /// Whatever there is more to decide of is not.
+    /// An answer that needs a further decision is not a complete small file.
     @Test(arguments: others.indices) func allElseIsTheMachines(_ index: Int) throws {
         let (status, fields) = Self.others[index]
         #expect(SmallFilePolicy.file(in: try verdict(status, fields)) == nil)

@@ -13,7 +13,7 @@ struct TransferChangeTests {
         return script
     }
 
-    @Test("is asked about once more, without caches, before anything is thrown away")
+    @Test("is confirmed by a second request, without caches, before any byte is discarded")
     func confirms() throws {
         var script = try interrupted()
         script.answer(200, other)
@@ -21,13 +21,13 @@ struct TransferChangeTests {
         #expect(script.notices(.restarted).isEmpty)
         #expect(script.last.field("Cache-Control") == "no-cache")
         #expect(script.last.isConfirmation)
-        // It was one broken cache: the download goes on.
+        // One cache was wrong: the download continues.
         script.answer(206, [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"a\"")])
         #expect(script.prepares.count == 1)
         #expect(script.notices(.restarted).isEmpty)
     }
 
-    @Test("is fetched anew into a new part file, from the very answer that told")
+    @Test("is fetched again into a new part file, from the response that showed the change")
     func restarts() throws {
         var script = try interrupted()
         script.answer(200, other)
@@ -42,7 +42,8 @@ struct TransferChangeTests {
         #expect(script.machine.ledger.lease(of: confirmation.id) == ByteRange(0, 1_000_000))
     }
 
-    /// A download of 4,000,000 bytes that goes on after a kill, and finds another file of which ranges are offered.
+    /// Returns a download of 4,000,000 bytes that resumes after a kill and finds another file; `answer` holds the
+    /// header fields.
     private func changedWhileAway(
         _ answer: [(String, String)], connections: Int? = 4
     ) throws -> TransferScript {
@@ -56,7 +57,7 @@ struct TransferChangeTests {
         return script
     }
 
-    @Test("is asked for once more where ranges are offered, and fetched over several connections")
+    @Test("is requested again if ranges are offered, and fetched over several connections")
     func restartsWithSeveral() throws {
         var script = try changedWhileAway(
             [("Content-Length", "5000000"), ("ETag", "\"b\""), ("Accept-Ranges", "bytes")])
@@ -71,7 +72,7 @@ struct TransferChangeTests {
         #expect(script.plans.count == before + 3)
     }
 
-    @Test("that changes once more is fetched from the answer that tells of it")
+    @Test("that changes once more is fetched from the response that shows the change")
     func changesTwice() throws {
         var script = try changedWhileAway(
             [("Content-Length", "5000000"), ("ETag", "\"b\""), ("Accept-Ranges", "bytes")], connections: 2)
@@ -93,7 +94,7 @@ struct TransferChangeTests {
     }
 
     @Test(
-        "is fetched from the answer that told where more connections would not come, or bring nothing",
+        "is fetched from the response that showed it if further connections would fail or would not help",
         arguments: [
             [("Content-Length", "5000000"), ("ETag", "\"b\"")],
             [("Content-Length", "5000000"), ("ETag", "\"b\""), ("Accept-Ranges", "none")],
@@ -125,8 +126,8 @@ struct TransferChangeTests {
         #expect(script.prepares.count == 1)
     }
 
-    /// Whether the file or the server is at fault, what is held would be given up.
-    @Test("is refused, too, where the bytes before the seam alone show it", arguments: [true, false])
+    /// The held bytes would be discarded, no matter whether the file or the server is at fault.
+    @Test("is also refused if only the bytes before the seam show it", arguments: [true, false])
     func refusesBySeam(_ mayRestart: Bool) throws {
         var script = try interrupted { $0.restartsChanged = mayRestart }
         script.answer(206, [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"a\"")])
@@ -136,7 +137,7 @@ struct TransferChangeTests {
     }
 
     @Test(
-        "is noticed in every 206, also one that answers If-Range",
+        "is noticed in every 206, also in a response to If-Range",
         arguments: [
             [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"b\"")],
             [("Content-Range", "bytes 383616-999998/999999"), ("ETag", "\"a\"")],
@@ -152,7 +153,7 @@ struct TransferChangeTests {
         #expect(script.last.field("Range") == "bytes=0-")
     }
 
-    @Test("that never stops changing is asked for with waits, up to the limit of the user")
+    @Test("that never stops changing is requested with waits, up to the user's limit")
     func neverStops() throws {
         var script = try interrupted { $0.retry.maxTries = 5 }
         func wait() {
@@ -175,7 +176,7 @@ struct TransferChangeTests {
         #expect(script.now > .seconds(10), "\(script.now)")
     }
 
-    @Test("a web page in place of the file is no change: it is waited out")
+    @Test("a web page instead of the file is not a change: the download waits and retries")
     func captivePortal() throws {
         var script = try interrupted()
         script.answer(200, [("Content-Length", "512"), ("Content-Type", "text/html; charset=utf-8")])
@@ -189,7 +190,7 @@ struct TransferChangeTests {
     }
 
     @Test(
-        "ranges that are not what was asked for are refused, then given up for one stream",
+        "ranges other than the requested one are refused, then replaced by one stream",
         arguments: [
             [("Content-Range", "bytes 0-616383/1000000"), ("ETag", "\"a\"")],
             [("Content-Range", "bytes 383616-1000000/1000001"), ("ETag", "\"a\"")],
@@ -205,7 +206,7 @@ struct TransferChangeTests {
             script.answer(206, fields)
             script.endCancelled()
         }
-        // Length contradictions are changes, everything else ends in one stream from the start.
+        // A contradicting length is a change; every other verdict leads to one stream from the start.
         #expect(script.last.lease == ByteRange(0, .max))
         #expect(script.actions.allSatisfy { if case .proceed(let id) = $0 { id == script.plans[0].id } else { true } })
     }
@@ -213,7 +214,7 @@ struct TransferChangeTests {
 
 @Suite("Redirects, expiry and refusals")
 struct TransferElsewhereTests {
-    @Test("credentials and the user's own fields stay at the first origin, and come back to it")
+    @Test("credentials and the user's fields stay at the first origin, and are sent if a redirect returns there")
     func origins() throws {
         var script = try TransferScript { $0.userFields = HTTPFields([("Authorization", "Bearer secret")]) }
         script.feed(.begin(nil))
@@ -231,7 +232,7 @@ struct TransferElsewhereTests {
         }
     }
 
-    @Test("netrc entries may answer for each target, but never over http after https")
+    @Test("netrc entries may apply to each target, but never over http after https")
     func netrc() throws {
         var script = try TransferScript { $0.allowsDowngrade = true }
         script.feed(.begin(nil))
@@ -290,7 +291,7 @@ struct TransferElsewhereTests {
         #expect(script.plans.allSatisfy { $0.sendsCredentials && $0.sendsStoredCookies })
     }
 
-    @Test("a link that expired is asked for again at the first URL, keeping the bytes")
+    @Test("an expired link is requested again at the first URL, and the bytes are kept")
     func expiredLink() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
@@ -308,12 +309,12 @@ struct TransferElsewhereTests {
     }
 
     @Test(
-        "404 before a byte came is final; so is 403 at the first URL",
+        "404 before the first byte is final; so is 403 at the first URL",
         arguments: [(404, "notFound"), (403, "refusedByServer")])
     func permanent(_ status: Int, _ code: String) throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
-        // With Range, and without.
+        // One refusal with Range, and one without.
         for _ in 0..<2 { script.refuse(status, .other) }
         #expect(script.plans.count == 2)
         #expect(script.failure?.code.description == code)
@@ -336,19 +337,19 @@ struct TransferElsewhereTests {
     }
 
     @Test(
-        "429 and 503 say that the host is asked for too much, other failures do not", arguments: [429, 503, 500, 404])
+        "429 and 503 mean that the host gets too many requests, other failures do not", arguments: [429, 503, 500, 404])
     func overloaded(_ status: Int) throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
         script.answer(status)
         script.endCancelled()
-        // Perhaps it was the Range field.
+        // The first refusal may be due to the Range field.
         if script.plans.count == 2 { script.refuse(status, .other) }
         let isOverloaded = script.actions.contains(.report(.overloaded, of: script.last.url.origin))
         #expect(isOverloaded == [429, 503].contains(status))
     }
 
-    @Test("transient failures end with the user's limit, permanent ones at once")
+    @Test("transient failures end at the user's limit, permanent ones at once")
     func limits() throws {
         var script = try TransferScript { $0.retry.maxTries = 3 }
         script.feed(.begin(nil))

@@ -1,8 +1,8 @@
 import Testing
 import TowlineCore
 
-/// What answers, journals and copies claim is held against what is known: nothing is believed that proves nothing, and
-/// nothing is given up because of one bad answer.
+/// Compares the claims of answers, journals and copies with known facts: a claim without proof is not believed, and one
+/// bad answer does not discard bytes.
 @Suite struct TransferClaimTests {
     @Test func aWeakTagSaysNothingOfTheLength() throws {
         var script = try TransferScript {
@@ -54,7 +54,7 @@ import TowlineCore
         #expect(!script.actions.contains { if case .publish = $0 { true } else { false } })
     }
 
-    /// A part file that its journal does not describe may come from anybody: no byte is used without the user's checksum.
+    /// A part file that its journal does not describe may have any origin: no byte is used without the user's checksum.
     @Test(arguments: [(false, false), (true, false), (false, true)])
     func aForeignPartFileIsNotBelieved(hasChecksum: Bool, isUnsafe: Bool) throws {
         let sum = try #require(Checksum(algorithm: .sha256, value: Array(repeating: 1, count: 32)))
@@ -62,7 +62,7 @@ import TowlineCore
             if hasChecksum { $0.checksum = sum }
             $0.unsafeResume = isUnsafe
         }
-        // The journal's own checksum comes from the same hand as the bytes.
+        // The journal's own checksum has the same origin as the bytes.
         let forged = try #require(Checksum(algorithm: .md5, value: Array(repeating: 2, count: 16)))
         let all = ByteRangeSet([ByteRange(0, 1_000_000)])
         script.feed(
@@ -82,7 +82,7 @@ import TowlineCore
         #expect(replaces, "the first response replaces the part file: \(script.actions)")
     }
 
-    /// CRC-32C can be made to fit any bytes.
+    /// An attacker can choose bytes that match any CRC-32C.
     @Test func aForgeableChecksumProvesNothing() throws {
         let sum = try #require(Checksum(algorithm: .crc32c, value: [1, 2, 3, 4]))
         var script = try TransferScript { $0.checksum = sum }
@@ -95,7 +95,7 @@ import TowlineCore
         #expect(script.plans.first?.lease.lowerBound == 0)
     }
 
-    /// A journal that says that the file is empty is asked about.
+    /// A journal that says that the file is empty is confirmed by a request.
     @Test func anEmptyFileIsConfirmed() throws {
         var script = try TransferScript()
         script.feed(.begin(HeldDownload(representation: Representation(completeLength: 0), written: ByteRangeSet())))
@@ -104,7 +104,7 @@ import TowlineCore
         #expect(!isPublished)
     }
 
-    /// What its journal calls durable brings nothing back that is still to be compared.
+    /// Bytes that the journal calls durable must still be compared; a failed sync does not make them valid.
     @Test func aCopyIsComparedAfterAFailedSyncToo() throws {
         var script = try TransferScript()
         let all = ByteRangeSet([ByteRange(0, 500_000)])
@@ -135,7 +135,8 @@ import TowlineCore
             ])
     }
 
-    /// Between the first answer and the first byte the file changes: what was told of the first is not of the second.
+    /// The file changes between the first answer and the first byte: facts about the first file do not apply to the
+    /// second.
     @Test func readersAreToldOfAnotherFileThoughNoByteCame() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
@@ -192,7 +193,7 @@ import TowlineCore
         #expect(script.actions.contains(.verify([right], length: 1000)))
     }
 
-    /// A part of unknown length that brings nothing is a failure, not the way to the next part.
+    /// An empty part of unknown length is a failure, and does not lead to the next part.
     @Test func emptyPartsOfUnknownLengthUseUpTheTries() throws {
         var script = try TransferScript { $0.retry.maxTries = 3 }
         script.feed(.begin(nil))
@@ -238,7 +239,7 @@ import TowlineCore
         #expect(!script.actions.contains { if case .publish = $0 { true } else { false } })
     }
 
-    /// What a pipe has taken cannot be written again: nothing follows before it is known how much that is.
+    /// Bytes that a pipe has accepted cannot be written again: no attempt follows until their number is known.
     @Test func aStreamGoesOnWhereTheLastOneEnded() throws {
         var script = try TransferScript { $0.isStream = true }
         script.begin(length: 1_000_000, position: 400_000)

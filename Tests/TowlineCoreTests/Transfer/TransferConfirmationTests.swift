@@ -8,7 +8,8 @@ struct TransferConfirmationTests {
     private static let empty = [("Content-Length", "0")]
     private static let coded = [("Content-Length", "500"), ("Content-Encoding", "gzip")]
 
-    /// 400,000 of 1,000,000 bytes without a validator are held: the next attempt asks for the whole file.
+    /// Returns an interrupted download that holds 400,000 of 1,000,000 bytes without a validator: its next attempt asks
+    /// for the whole file.
     private func interrupted() throws -> TransferScript {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 400_000, tag: nil)
@@ -46,7 +47,7 @@ struct TransferConfirmationTests {
         #expect(!script.last.isConfirmation)
     }
 
-    @Test("is not confirmed where nothing is held", arguments: [empty, coded])
+    @Test("is not confirmed if no bytes are held", arguments: [empty, coded])
     func nothingHeld(_ answer: [(String, String)]) throws {
         var script = try TransferScript()
         script.feed(.begin(nil))

@@ -2,7 +2,7 @@ import Testing
 import TowlineCore
 
 /// A digest of one response (RFC 9530 §2) is known to match when the response has ended, and not when its last byte is
-/// written: what looks whole in between is not published.
+/// written. Bytes that look complete before the end of the response are not published.
 @Suite("Digests of one response")
 struct TransferDigestTests {
     private static let length: Int64 = 3_000_000
@@ -10,7 +10,8 @@ struct TransferDigestTests {
     private static let digest = ("Content-Digest", "sha-256=:\(String(repeating: "A", count: 43))=:")
     private static let wrong = Checksum(algorithm: .sha256, value: Array(repeating: 0, count: 32))
 
-    /// Everything is written, the last part under a digest of its response; the end of the response has not come.
+    /// Returns a transfer with all bytes written. The last part has a digest of its response, and the response has not
+    /// ended.
     private func whole(_ change: (inout TransferTerms) -> Void = { _ in }) throws -> TransferScript {
         var script = try TransferScript(change)
         let representation = Representation(completeLength: Self.length, entityTag: EntityTag(fieldValue: "\"a\""))
@@ -28,7 +29,7 @@ struct TransferDigestTests {
             [("Content-Range", "bytes \(first)-\(Self.length - 1)/\(Self.length)"), ("ETag", "\"a\""), Self.digest])
     }
 
-    /// A complete file of one response with these fields.
+    /// Returns a transfer with a complete file from one response with these fields.
     private func single(
         status: Int = 206, _ fields: [(String, String)], _ change: (inout TransferTerms) -> Void = { _ in }
     ) throws -> TransferScript {
@@ -49,7 +50,7 @@ struct TransferDigestTests {
         script.actions.contains { if case .publish = $0 { true } else { false } }
     }
 
-    @Test("a look at what is written does not publish it before its response has ended")
+    @Test("a checkpoint does not publish the file before its response has ended")
     func lookBeforeTheEnd() throws {
         var script = try whole()
         let first = script.last
@@ -62,7 +63,7 @@ struct TransferDigestTests {
         #expect(script.plans.count == 2 && script.last.lease.lowerBound == Self.held)
     }
 
-    @Test("with an end that matches it is published")
+    @Test("a matching digest at the end publishes the file")
     func matches() throws {
         var script = try whole()
         script.feed(.tick)
@@ -70,7 +71,7 @@ struct TransferDigestTests {
         #expect(isPublished(script))
     }
 
-    @Test("one that never ends is given up, and what it wrote is taken as it is")
+    @Test("a response that never ends is cancelled, and its written bytes are accepted")
     func neverEnds() throws {
         var script = try whole()
         for second in 1...40 {
@@ -81,7 +82,7 @@ struct TransferDigestTests {
         #expect(isPublished(script))
     }
 
-    @Test("where a checksum is to tell, a response that proves wrong while all is ended is still fetched again")
+    @Test("with a checksum, a response whose digest is wrong is fetched again although all other attempts have ended")
     func whileDraining() throws {
         var script = try whole { $0.checksum = Checksum(algorithm: .sha256, value: Array(repeating: 0, count: 32)) }
         let first = script.last
@@ -93,7 +94,7 @@ struct TransferDigestTests {
 
     // MARK: Wrong fields
 
-    @Test("the same mismatch of a part a second time ends the download, and its bytes are not kept as right")
+    @Test("a second mismatch of the same part ends the download, and its bytes are not kept as right")
     func partTwice() throws {
         var script = try whole()
         script.end(.digestDiffers(from: Self.held))
@@ -132,7 +133,7 @@ struct TransferDigestTests {
         #expect(script.failure?.message.contains("(\(field))") == true)
     }
 
-    /// Feeds what verifying finds.
+    /// Feeds the result of a verification.
     private func verify(_ script: inout TransferScript) throws {
         script.end(.complete(.delimited))
         let checksums = script.actions.compactMap { if case .verify(let checksums, _) = $0 { checksums } else { nil } }
@@ -140,7 +141,7 @@ struct TransferDigestTests {
         script.feed(.verified(mismatches: [ChecksumMismatch(expected: expected, found: nil)]))
     }
 
-    @Test("a field of the whole is named, and costs one fetch", arguments: ["Repr-Digest", "x-amz-checksum-sha256"])
+    @Test("a wrong field is named, and costs one fetch", arguments: ["Repr-Digest", "x-amz-checksum-sha256"])
     func ofTheWhole(_ field: String) throws {
         let value = String(repeating: "A", count: 43) + "="
         var script = try single([(field, field == "Repr-Digest" ? "sha-256=:\(value):" : value)])
@@ -169,7 +170,7 @@ struct TransferDigestTests {
         }
     }
 
-    @Test("none is looked at where the user says so, the user's own excepted")
+    @Test("no field is checked if the user says so, except the user's own checksum")
     func ignored() throws {
         let fields = [
             Self.digest, ("Repr-Digest", Self.digest.1), ("Content-MD5", String(repeating: "A", count: 22) + "=="),

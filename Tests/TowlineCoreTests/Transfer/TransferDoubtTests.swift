@@ -1,10 +1,10 @@
 import Testing
 import TowlineCore
 
-/// Whose bytes are right, where sources have different ones.
-@Suite("Sources that are doubted")
+/// Tests which bytes are accepted if sources have different ones.
+@Suite("Doubtful sources")
 struct TransferDoubtTests {
-    /// The primary has answered and brought `position` bytes.
+    /// Returns a transfer whose primary has answered and delivered `position` bytes.
     private func asked(
         _ connections: Int, checksum: Bool = true, mirrors: Int = 1, tries: Int = 20, position: Int64 = 1 << 20
     ) throws -> TransferScript {
@@ -14,7 +14,7 @@ struct TransferDoubtTests {
         return script
     }
 
-    /// The same, and the mirrors have answered.
+    /// Returns the same transfer after the mirrors have answered.
     private func begun(_ connections: Int, checksum: Bool = true, mirrors: Int = 1) throws -> TransferScript {
         var script = try asked(connections, checksum: checksum, mirrors: mirrors)
         for plan in script.plans.dropFirst() { script.give(plan) }
@@ -23,7 +23,7 @@ struct TransferDoubtTests {
 
     private func comparisons(_ script: TransferScript) -> [AttemptPlan] { script.plans.filter(\.isComparison) }
 
-    /// All that is asked for comes, except that samples are found to be as said.
+    /// Delivers all requested bytes, except that each sample ends with the result `sample`.
     private func bringAll(_ script: inout TransferScript, sample: AttemptResult = .complete(.delimited)) {
         let begun = verifications(script)
         for _ in 0..<50 where verifications(script) == begun && script.ending == nil {
@@ -66,7 +66,7 @@ struct TransferDoubtTests {
         script.endCancelled()
     }
 
-    @Test("each mirror is asked once for bytes that the primary has just brought", arguments: [true, false])
+    @Test("each mirror is asked once for bytes that the primary has just delivered", arguments: [true, false])
     func sample(checksum: Bool) throws {
         var script = try begun(4, checksum: checksum, mirrors: 2)
         #expect(Set(comparisons(script).map(\.url.host)) == ["m1.example", "m2.example"])
@@ -83,7 +83,7 @@ struct TransferDoubtTests {
         #expect(script.notices(.sourceLeftOut).isEmpty)
     }
 
-    @Test("who has not answered is not asked for a sample")
+    @Test("a mirror that has not answered is not asked for a sample")
     func notYetKnown() throws {
         var script = try asked(2)
         script.feed(.tick)
@@ -92,7 +92,7 @@ struct TransferDoubtTests {
         #expect(comparisons(script).count == 1)
     }
 
-    @Test("nobody is compared with less than a sample")
+    @Test("no mirror is compared with less than a sample")
     func tooEarly() throws {
         var script = try asked(2, position: 1 << 15)
         script.give(script.plans[1])
@@ -104,7 +104,7 @@ struct TransferDoubtTests {
     }
 
     @Test(
-        "one that gives less than it was asked for, or more, is not asked for ever",
+        "a mirror that delivers less or more than requested is asked only once",
         arguments: [100, 64 << 10, 80 << 10])
     func oddSample(_ count: Int64) throws {
         var script = try begun(2)
@@ -118,7 +118,7 @@ struct TransferDoubtTests {
         #expect(script.notices(.sourceLeftOut).isEmpty)
     }
 
-    @Test("what the primary does with an overlap says nothing of a sample")
+    @Test("an overlap from the primary does not count as a sample")
     func overlapAlone() throws {
         var script = try asked(2, checksum: false)
         script.end(script.plans[0], cut())
@@ -135,7 +135,7 @@ struct TransferDoubtTests {
         #expect(plan.overlap == 16 << 10)
     }
 
-    @Test("a sample of a version that is gone says nothing of the next")
+    @Test("a sample of an earlier version does not count for the next version")
     func sampleOfAnotherVersion() throws {
         var script = try begun(2)
         let plan = try #require(comparisons(script).first)
@@ -172,8 +172,8 @@ struct TransferDoubtTests {
         let text = "https://example.org/file.iso: the downloaded file does not match"
         #expect(script.failure?.message.hasPrefix(text) == true)
         #expect(script.actions.contains(.setAside))
-        // Three tries. The first refusal by a status counts only once the request is refused without Range, too, and a
-        // status that does not pass gets one try.
+        // The mirror has three tries. The first refusal by a status counts only once the request is refused without
+        // Range, too, and a permanent status gets one try.
         let requests = script.plans.filter { $0.url.host == "m1.example" }
         #expect(requests.count == (status == 404 ? 2 : status == 503 ? 4 : 3))
         #expect(requests.map { $0.field("Range") == nil } == (0..<requests.count).map { status > 0 && $0 % 2 == 1 })
@@ -194,7 +194,7 @@ struct TransferDoubtTests {
         #expect(script.plans.last?.url.host == "example.org")
     }
 
-    @Test("a primary that the checksum refutes gives way to a mirror with other bytes, and to no other")
+    @Test("a primary that the checksum refutes is replaced by a mirror with other bytes, and by no other")
     func replaced() throws {
         var script = try begun(2)
         bringAll(&script, sample: .overlapDiffers)
@@ -209,7 +209,7 @@ struct TransferDoubtTests {
         #expect(script.actions.contains { if case .publish = $0 { true } else { false } })
     }
 
-    @Test("where all are refuted in turn, each was asked for the whole once")
+    @Test("if the checksum refutes every source, each was asked for the complete file once")
     func allWrong() throws {
         var script = try begun(2, mirrors: 2)
         for _ in 0..<10 where script.ending == nil {
@@ -219,10 +219,10 @@ struct TransferDoubtTests {
         #expect(script.failure?.code == .checksumMismatch)
         #expect(script.notices(.restarted).count == 2)
         #expect(script.actions.contains(.setAside))
-        #expect(verifications(script) <= 4, "once more where a mirror brought bytes before its sample")
+        #expect(verifications(script) <= 4, "one more verification if a mirror delivered bytes before its sample")
     }
 
-    @Test("once another has begun the file anew, it fails for its own reasons")
+    @Test("after another source has started the file again, the download fails for that source's reasons")
     func failsLater() throws {
         var script = try begun(1)
         bringAll(&script, sample: .overlapDiffers)
@@ -245,7 +245,7 @@ struct TransferDoubtTests {
         #expect(!script.actions.contains(.setAside))
     }
 
-    @Test("one that only answers, and brings nothing, does not hide that the checksum was wrong")
+    @Test("a mirror that answers without bytes does not hide that the checksum was wrong")
     func headsAfterRefutation() throws {
         var script = try begun(1)
         bringAll(&script, sample: .overlapDiffers)
@@ -261,13 +261,13 @@ struct TransferDoubtTests {
         #expect(script.plans.count { $0.url.host == "m1.example" && !$0.isComparison } <= 4)
     }
 
-    @Test("a mirror with the same sample would only bring the same again")
+    @Test("a mirror with the same sample would only deliver the same bytes again")
     func sameSample() throws {
         var script = try begun(2)
         bringAll(&script)
         #expect(comparisons(script).count == 1)
         try mismatch(&script)
-        #expect(script.ending == nil, "what came from the mirror comes from the primary first")
+        #expect(script.ending == nil, "bytes of the mirror are fetched from the primary first")
         bringAll(&script)
         try mismatch(&script)
         #expect(script.failure?.code == .checksumMismatch)
@@ -276,7 +276,7 @@ struct TransferDoubtTests {
 
     // MARK: Whose bytes lie before the seam
 
-    /// A mirror brought what comes before two segments of the primary's.
+    /// Lets a mirror deliver the bytes before two segments of the primary, and returns those segments' attempts.
     private func seams(_ script: inout TransferScript) -> [AttemptPlan] {
         func live(_ script: TransferScript) -> [AttemptPlan] {
             script.plans.filter { script.machine.ledger.lease(of: $0.id) != nil && !$0.isComparison }
@@ -303,7 +303,7 @@ struct TransferDoubtTests {
         return []
     }
 
-    @Test("two segments that find out about the same mirror are no reason to begin anew")
+    @Test("two segments that discover the same wrong mirror do not restart the download")
     func foundTwice() throws {
         var script = try begun(4)
         let seams = seams(&script)
@@ -312,7 +312,7 @@ struct TransferDoubtTests {
         #expect(script.notices(.sourceLeftOut).count == 1)
         script.end(seams[1], .overlapDiffers)
         #expect(script.notices(.restarted).isEmpty)
-        #expect(script.machine.ledger.written.contains(ByteRange(0, 1 << 20)), "what the primary brought stays")
+        #expect(script.machine.ledger.written.contains(ByteRange(0, 1 << 20)), "bytes of the primary are kept")
         bringAll(&script)
         #expect(verifications(script) == 1)
     }

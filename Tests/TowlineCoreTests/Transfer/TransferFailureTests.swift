@@ -1,12 +1,12 @@
 import Testing
 import TowlineCore
 
-@Suite("What fails for several attempts at once, or where it cannot be taken back")
+@Suite("Failures of several attempts at once, or after which bytes cannot be withdrawn")
 struct TransferFailureTests {
     private static let length: Int64 = 64 << 20
     private static let mirror = "https://mirror.example/signed"
 
-    /// Four connections at a link that the first URL led to.
+    /// Returns a transfer with four connections to a URL that a redirect from the first URL named.
     private func spreadElsewhere() throws -> TransferScript {
         var script = try TransferScript { terms in
             terms.connections = 4
@@ -20,7 +20,7 @@ struct TransferFailureTests {
         return script
     }
 
-    /// All of them break, and what is started again later is returned.
+    /// Ends all attempts with failures, and returns the attempts that start later.
     private func outage(_ script: inout TransferScript) -> [AttemptPlan] {
         script.write(script.plans[1], to: 1 << 20)
         for plan in script.plans { script.end(plan, cut()) }
@@ -35,7 +35,7 @@ struct TransferFailureTests {
         return Array(script.plans[before...])
     }
 
-    @Test("a link that expired during an outage is one that expired, however many ask it")
+    @Test("a link that expired during an outage is one expired link, however many connections request it")
     func expiredForAll() throws {
         var script = try spreadElsewhere()
         let plans = outage(&script)
@@ -49,7 +49,7 @@ struct TransferFailureTests {
         #expect(script.last.url == (try HTTPURL(parsing: TransferScript.url)))
     }
 
-    @Test("a wait that the server asks of each connection is one wait, of its length")
+    @Test("a wait that the server asks of each connection is one wait, of the same length")
     func waitForAll() throws {
         var script = try spreadElsewhere()
         let plans = outage(&script)
@@ -68,7 +68,7 @@ struct TransferFailureTests {
         #expect(script.plans.count > before)
     }
 
-    @Test("what a mirror asks for is written down for the mirror")
+    @Test("a wait that a mirror asks for applies to the mirror")
     func mirrorsWait() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
@@ -94,14 +94,14 @@ struct TransferFailureTests {
         script.othersWork = true
         for _ in 0..<50 { refuse() }
         #expect(script.plans.count == 51 && script.ending == nil)
-        // As long as with failures, and no longer.
+        // The waits last as long as with failures, and no longer.
         #expect(script.now > .seconds(40 * 45) && script.now < .seconds(50 * 75))
         script.othersWork = false
         for _ in 0..<3 { refuse() }
         #expect(script.plans.count == 53 && script.ending != nil)
     }
 
-    @Test("all connections that are refused at one time are one refusal, which is waited for as without others")
+    @Test("simultaneous refusals of all connections are one refusal, with the same wait as a single one")
     func crowdedOutAtOnce() throws {
         func refused(besideOthers: Bool) throws -> (wait: Duration?, notices: Int) {
             var script = try spreadElsewhere()
@@ -116,12 +116,12 @@ struct TransferFailureTests {
             return (script.machine.wait(now: script.now), script.notices(.retrying).count - before)
         }
         let (alone, beside) = (try refused(besideOthers: false), try refused(besideOthers: true))
-        // The third in a row that brought nothing, after two of the outage.
+        // The third failure without bytes in a row, after two of the outage.
         #expect(alone.wait == .seconds(4) && alone.notices == 1, "\(alone)")
         #expect(beside == alone, "\(beside)")
     }
 
-    @Test("other failures are counted, whatever others get", arguments: [500, 0])
+    @Test("other failures are counted, even if other transfers get bytes", arguments: [500, 0])
     func notCrowdedOut(_ status: Int) throws {
         var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 3) }
         script.othersWork = true
@@ -134,7 +134,7 @@ struct TransferFailureTests {
         #expect(script.plans.count == 3 && script.ending != nil)
     }
 
-    @Test("without its place in a batch nothing is asked for")
+    @Test("no request is sent without a slot in the batch")
     func withoutPlace() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
@@ -148,7 +148,7 @@ struct TransferFailureTests {
         #expect(script.plans.count == 2)
     }
 
-    @Test("a part file that was lost is lost once, however long its successor takes to begin")
+    @Test("a lost part file is lost once, however long its replacement takes to begin")
     func lostOnce() throws {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 400_000)
@@ -165,7 +165,7 @@ struct TransferFailureTests {
         #expect(script.notices(.restarted).count == 1)
     }
 
-    @Test("a stream that is led elsewhere in its middle still wants its proof")
+    @Test("a stream that is redirected in the middle still needs its proof")
     func redirectedStream() throws {
         var script = try TransferScript { $0.isStream = true }
         script.begin(length: 1_000_000, position: 400_000, tag: "W/\"a\"")
@@ -181,7 +181,7 @@ struct TransferFailureTests {
         #expect(script.failure != nil)
     }
 
-    @Test("a stream whose content is not what its digest says ends with a wrong checksum")
+    @Test("a stream whose content does not match its digest ends with a wrong checksum")
     func wrongStream() throws {
         var script = try TransferScript { $0.isStream = true }
         script.begin(length: 1_000_000, position: 400_000)
@@ -208,7 +208,7 @@ struct TransferFailureTests {
         #expect(script.last.lease.lowerBound >= 400_000 + 28 * 16_384)
     }
 
-    @Test("where nothing but the bytes before the seam proves anything they are compared, whatever it costs")
+    @Test("bytes before the seam are compared at any cost if they are the only proof")
     func cappedAndUnproven() throws {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 400_000, tag: "W/\"a\"")
@@ -224,7 +224,7 @@ struct TransferFailureTests {
         #expect(script.failure?.code == .transient)
     }
 
-    @Test("nothing is joined to what is known without a rung of the ladder")
+    @Test("no bytes are joined without a rung of the proof ladder")
     func withoutARung() throws {
         let known = Representation(completeLength: 1000, entityTag: EntityTag(fieldValue: "W/\"a\""))
         let question = ResponseQuestion(

@@ -134,7 +134,7 @@ struct TransferFurtherTests {
         }
         script.feed(.tick)
         let again = script.last
-        #expect(again.id != next.id, "it is asked once more after a moment")
+        #expect(again.id != next.id, "the connection is requested again after a moment")
         // The server may count the refused connection, too: its body was not read.
         script.end(script.plans[1], .complete(.delimited))
         script.answer(again, 503)
@@ -237,7 +237,7 @@ struct TransferFurtherTests {
         #expect(!isStopped(script) && response(script)?.upperBound == Self.length)
     }
 
-    /// Returns where the first response was last told to wait, and for how long.
+    /// Returns where the last hold lets the first response wait, and for how long; `nil` without a hold.
     private func hold(_ script: TransferScript) -> (place: Int64, wait: Duration)? {
         for case .hold(script.plans[0].id, let place, let wait) in script.actions.reversed() { return (place, wait) }
         return nil
@@ -256,7 +256,7 @@ struct TransferFurtherTests {
         #expect(hold(refused)?.place == .max)
         script.now += .seconds(2)
         script.feed(.tick)
-        #expect(hold(script)?.place == .max, "it waits no longer")
+        #expect(hold(script)?.place == .max, "the response waits no longer")
     }
 
     @Test("a response waits longer if the next bytes come and others are late", arguments: [true, false])
@@ -293,7 +293,7 @@ struct TransferFurtherTests {
         #expect(!script.actions.contains(.cancel(script.plans[0].id)))
     }
 
-    @Test("a connection whose rate is not known relieves no other with its first bytes", arguments: [1000, 300_000])
+    @Test("a connection whose rate is not known replaces no other with its first bytes", arguments: [1000, 300_000])
     func unknownRate(_ brought: Int64) throws {
         var script = try two()
         let further = script.plans[1]

@@ -1,7 +1,7 @@
 import Testing
 import TowlineCore
 
-/// Answers that say "later" or "not so", without the file.
+/// Answers that ask for a later or another request, and do not contain the file.
 @Suite("An answer that asks for another request")
 struct TransferLaterTests {
     @Test("A 304 after If-Range leads to a plain range, once")

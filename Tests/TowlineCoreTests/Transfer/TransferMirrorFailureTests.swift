@@ -1,7 +1,7 @@
 import Testing
 import TowlineCore
 
-/// Sequences in which one source fails and another must go on.
+/// Tests sequences in which one source fails and another must continue.
 @Suite("Sources that fail")
 struct TransferMirrorFailureTests {
     private func begun(
@@ -19,11 +19,11 @@ struct TransferMirrorFailureTests {
         script.machine.ledger.lease(of: plan.id)
     }
 
-    @Test("where only a checksum will tell, no two sources write the same bytes", arguments: [true, false])
+    @Test("no two sources write the same bytes if the checksum is the only proof", arguments: [true, false])
     func noRaceOfUnproven(slowIsMirror: Bool) throws {
         var script = try begun(2, checksum: true)
         script.give(script.plans[1])
-        // Segments come from the front: until the last two are under way.
+        // Segments are assigned from the front until the last two are under way.
         var slow = script.plans[slowIsMirror ? 1 : 0]
         for _ in 0..<200 {
             script.now += .milliseconds(100)
@@ -53,10 +53,10 @@ struct TransferMirrorFailureTests {
             script.endCancelled()
         }
         for case .cancel(let id) in script.actions { script.feed(.ended(id, .cancelled)) }
-        #expect(script.actions.contains { if case .verify = $0 { true } else { false } }, "it comes to its end")
+        #expect(script.actions.contains { if case .verify = $0 { true } else { false } }, "the transfer ends")
     }
 
-    @Test("a seam that differs is the mirror's fault where the mirror brought what comes before it")
+    @Test("a differing seam is the mirror's fault if the mirror delivered the bytes before it")
     func seamOfAMirror() throws {
         var script = try begun(2, checksum: true)
         let mirror = script.plans[1]
@@ -65,14 +65,14 @@ struct TransferMirrorFailureTests {
         script.write(script.plans[0], to: 1 << 20)
         script.write(mirror, to: middle)
         script.end(mirror, cut())
-        // Its own next attempt fails at once: the primary takes the rest over.
+        // The next attempt at the mirror fails at once, and the primary takes over the rest.
         if script.last.url.host == "m1.example" { script.end(cut(.connectFailed)) }
         let rest = script.last
         #expect(rest.url.host == "example.org" && rest.lease.lowerBound == middle && rest.overlap > 0)
         script.end(rest, .overlapDiffers)
         #expect(script.notices(.restarted).isEmpty)
         #expect(script.notices(.sourceLeftOut).count == 1)
-        #expect(script.machine.ledger.written.ranges == [ByteRange(0, 1 << 20)], "what the primary brought stays")
+        #expect(script.machine.ledger.written.ranges == [ByteRange(0, 1 << 20)], "bytes of the primary are kept")
     }
 
     @Test("a primary that stops giving ranges is left out while a mirror gives them", arguments: [200, 206, 400])
@@ -90,7 +90,7 @@ struct TransferMirrorFailureTests {
         #expect(script.notices(.restarted).isEmpty)
         #expect(script.last.url.host == "m1.example")
         #expect(script.machine.ledger.written.count == 2 << 20)
-        #expect(lease(mirror, script) != nil, "it goes on")
+        #expect(lease(mirror, script) != nil, "the mirror's attempt continues")
     }
 
     @Test("each of many dead URLs is asked before the tries are used up")
@@ -110,7 +110,7 @@ struct TransferMirrorFailureTests {
         #expect(script.prepares.count == 1)
     }
 
-    @Test("a mirror that gives no more at once than what is compared is asked without that")
+    @Test("a mirror that delivers no more at once than the overlap is asked without the overlap")
     func givesLittle() throws {
         var script = try begun(2, checksum: true)
         let most: Int64 = 40_000
@@ -126,7 +126,7 @@ struct TransferMirrorFailureTests {
         #expect(script.machine.ledger.written.count > 10 * most, "two answers at most were only compared")
     }
 
-    @Test("a mirror that loses all its connections at once has failed once")
+    @Test("a mirror that loses all its connections at the same time has failed once")
     func oneFailure() throws {
         var script = try begun(9, tries: 4)
         for _ in 0..<20 {
@@ -151,7 +151,7 @@ struct TransferMirrorFailureTests {
         #expect(script.failure == nil)
     }
 
-    @Test("a claim that the file changed is nothing to mirrors once the primary is gone")
+    @Test("mirrors ignore a claim that the file changed once the primary is gone")
     func claimOfOneThatIsGone() throws {
         var script = try begun(2)
         let mirror = script.plans[1]
@@ -170,7 +170,7 @@ struct TransferMirrorFailureTests {
         #expect(script.last.url.host == "m1.example")
     }
 
-    @Test("a link of the primary's that runs out again and again is asked for less and less often")
+    @Test("a primary whose link expires repeatedly is asked for new links less and less often")
     func expiringLink() throws {
         var script = try begun(2)
         let mirror = script.plans[1]

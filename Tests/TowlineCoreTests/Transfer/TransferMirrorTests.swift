@@ -1,7 +1,7 @@
 import Testing
 import TowlineCore
 
-@Suite("A transfer from several places")
+@Suite("A transfer from several sources")
 struct TransferMirrorTests {
     private static let mirrors = ["https://one.example/file.iso", "https://two.example/file.iso"]
 
@@ -13,7 +13,7 @@ struct TransferMirrorTests {
         }
     }
 
-    /// The primary has answered, and every connection has been asked for.
+    /// Returns a transfer whose primary has answered and whose connections have all been requested.
     private func begun(
         _ connections: Int, checksum: Bool = false, mirrors: Int = 2, tag: String? = "\"a\""
     ) throws -> TransferScript {
@@ -39,7 +39,7 @@ struct TransferMirrorTests {
 
     // MARK: Sharing
 
-    @Test("the first answer is the primary's, and the connections are shared out")
+    @Test("the first answer comes from the primary, and the connections are divided among the sources")
     func sharesOut() throws {
         var script = try begun(3)
         #expect(hosts(script) == ["example.org", "one.example", "two.example"])
@@ -54,7 +54,7 @@ struct TransferMirrorTests {
         #expect(script.actions.contains { if case .publish = $0 { true } else { false } })
     }
 
-    @Test("a mirror that has not answered gets one connection, the others go where bytes come from")
+    @Test("a mirror that has not answered gets one connection, the others use sources that deliver bytes")
     func oneTry() throws {
         let script = try begun(8)
         #expect(hosts(script).count { $0 == "one.example" } == 1)
@@ -63,7 +63,7 @@ struct TransferMirrorTests {
     }
 
     @Test(
-        "without a checksum or a strong tag nothing proves that a mirror has the same file",
+        "without a checksum or a strong tag there is no proof that a mirror has the same file",
         arguments: [nil, "W/\"a\""])
     func noProof(_ tag: String?) throws {
         let script = try begun(4, tag: tag)
@@ -82,9 +82,9 @@ struct TransferMirrorTests {
         #expect(script.machine.ledger.lease(of: script.plans[2].id) == nil)
     }
 
-    // MARK: Mirrors that are of no use
+    // MARK: Useless mirrors
 
-    @Test("another tag is no other file, and it is said what would help")
+    @Test("another tag does not mean another file, and the notice names the option that helps")
     func anotherTag() throws {
         var script = try begun(2, mirrors: 1)
         script.answer(script.plans[1], 200, [("Content-Length", "\(TransferScript.length)"), ("ETag", "\"b\"")])
@@ -95,7 +95,7 @@ struct TransferMirrorTests {
         #expect(other.notices(.sourceLeftOut).first?.message.contains("different version of the file") == true)
     }
 
-    @Test("a mirror whose range does not say how long the file is brings nothing")
+    @Test("a mirror whose range does not state the length of the file is refused")
     func noLength() throws {
         let script = try begun(2, checksum: true, mirrors: 1)
         let plan = script.plans[1]
@@ -106,7 +106,7 @@ struct TransferMirrorTests {
     }
 
     @Test(
-        "a mirror that has another file, or none, is left out, and its segment is another's",
+        "a mirror that has another file, or no file, is left out, and its segment goes to another source",
         arguments: [200, 404, 206])
     func leftOut(_ status: Int) throws {
         var script = try begun(2, mirrors: 1)
@@ -123,7 +123,7 @@ struct TransferMirrorTests {
         #expect(script.failure == nil)
     }
 
-    @Test("a mirror that fails for now is asked again later, each time later than before")
+    @Test("a mirror with transient failures is asked again later, each time later than before")
     func postponed() throws {
         var script = try begun(2, mirrors: 1)
         script.end(script.plans[1], cut(.connectFailed))
@@ -132,7 +132,7 @@ struct TransferMirrorTests {
         var asked: [Duration] = []
         for step in 1...2000 {
             script.now = .milliseconds(10 * step)
-            // Both go on without end: only a place for another connection is wanted.
+            // Both attempts continue without end: only a further connection can be opened.
             for plan in [script.plans[0], script.plans[2]] {
                 let lower = plan.lease.lowerBound
                 if script.machine.ledger.lease(of: plan.id) != nil {
@@ -154,7 +154,7 @@ struct TransferMirrorTests {
         #expect(script.notices(.sourceLeftOut).isEmpty)
     }
 
-    @Test("bytes before a seam that differ condemn a mirror, and what it brought is taken back")
+    @Test("differing bytes before a seam exclude a mirror, and its bytes are withdrawn")
     func seam() throws {
         var script = try begun(2, checksum: true, mirrors: 1)
         let mirror = script.plans[1]
@@ -171,7 +171,7 @@ struct TransferMirrorTests {
         #expect(script.failure == nil)
     }
 
-    @Test("a checksum that does not match costs what came from mirrors, and no more")
+    @Test("a checksum that does not match costs the bytes of mirrors, and no more")
     func wrongSum() throws {
         var script = try begun(2, checksum: true, mirrors: 1)
         let sum = try Checksum(parsing: TransferScript.sum)
@@ -185,12 +185,12 @@ struct TransferMirrorTests {
         #expect(ByteRangeSet(script.plans.dropFirst(plans).map(\.lease)) == theirs)
         script.feed(.verified(mismatches: [ChecksumMismatch(expected: sum, found: nil)]))
         script.endCancelled()
-        #expect(script.failure == nil, "nobody knows yet what the mirror has")
+        #expect(script.failure == nil, "the mirror has not answered yet")
         #expect(script.notices(.restarted).count == 1)
         #expect(script.last.url.host == "one.example")
     }
 
-    /// Answers and brings whatever is asked for until everything is there.
+    /// Answers every attempt and delivers its bytes until the file is verified.
     private func bringToVerification(_ script: inout TransferScript) {
         var answered = script.plans.count { script.progress[$0.id]?.position != nil }
         let begun = script.actions.count { if case .verify = $0 { true } else { false } }
@@ -204,9 +204,9 @@ struct TransferMirrorTests {
         }
     }
 
-    // MARK: A primary that is of no use
+    // MARK: Useless primaries
 
-    @Test("a first URL that has no such file gives way to the next")
+    @Test("a first URL that has no such file is replaced by the next")
     func promoted() throws {
         var script = try script(2)
         script.feed(.begin(nil))
@@ -220,7 +220,7 @@ struct TransferMirrorTests {
         #expect(!script.plans.dropFirst(2).contains { $0.url.host == "example.org" })
     }
 
-    @Test("a first URL that cannot be reached gives way at once, and each of them has its own tries")
+    @Test("a first URL that cannot be reached is replaced at once, and each URL has its own tries")
     func unreachable() throws {
         var script = try script(1)
         script.feed(.begin(nil))
@@ -236,7 +236,7 @@ struct TransferMirrorTests {
         #expect(script.failure?.message.contains(". 20 attempts failed") == true)
     }
 
-    @Test("an answer without a byte is a try like any other", arguments: [1, 2])
+    @Test("an answer without a byte counts as a failed try", arguments: [1, 2])
     func headsAlone(_ alive: Int) throws {
         var script = try script(1, mirrors: 1)
         script.feed(.begin(nil))
@@ -253,11 +253,11 @@ struct TransferMirrorTests {
             script.feed(.tick)
         }
         #expect(script.failure != nil)
-        // A missing file is asked for with Range, and without.
+        // A missing file is requested with Range, and without.
         #expect((20 * alive...20 * alive + 2).contains(script.plans.count))
     }
 
-    @Test("who is asked next does not wait for what others have cost")
+    @Test("the next source does not wait because of failures of other sources")
     func waitsOfItsOwn() throws {
         var script = try script(1)
         script.feed(.begin(nil))
@@ -270,7 +270,7 @@ struct TransferMirrorTests {
         #expect(script.now <= .seconds(6), "one second and two, for each")
     }
 
-    @Test("a primary that dies in the midst is carried on without, and asked again later")
+    @Test("a transfer continues without a primary that fails midway, and asks it again later")
     func primaryDies() throws {
         var script = try begun(2, mirrors: 1)
         let mirror = script.plans[1]
@@ -292,7 +292,7 @@ struct TransferMirrorTests {
         #expect(script.plans.count > before)
     }
 
-    @Test("a primary that is gone before a byte was written gives way once nothing runs at the mirrors")
+    @Test("a primary that fails before a byte was written is replaced once no attempt runs at the mirrors")
     func goneBeforeAByte() throws {
         var script = try begun(2, mirrors: 1)
         let mirror = script.plans[1]
@@ -308,10 +308,10 @@ struct TransferMirrorTests {
         #expect(script.last.url.host == "one.example" && script.last.source == .primary)
         #expect(script.last.field("Range") == "bytes=0-")
         script.end(cut(.certificateRefused))
-        #expect(script.failure?.code == .untrustedServer, "nobody is left")
+        #expect(script.failure?.code == .untrustedServer, "no source is left")
     }
 
-    @Test("other downloads' connections to a mirror's host count, and so does what it asked for")
+    @Test("other downloads' connections to a mirror's host count, and so does the wait that the host asked for")
     func mirrorHosts() throws {
         var script = try script(8, mirrors: 2)
         script.mirrorHosts = [
@@ -329,7 +329,7 @@ struct TransferMirrorTests {
         #expect(hosts(script).contains("one.example"))
     }
 
-    /// The first 8 MiB are held, and the primary was asked for the rest.
+    /// Returns a transfer that holds the first 8 MiB and has asked the primary for the rest.
     private func resuming() throws -> TransferScript {
         var script = try script(1, mirrors: 1)
         let held = HeldDownload(
@@ -345,7 +345,7 @@ struct TransferMirrorTests {
         var script = try resuming()
         if status == 0 { script.end(cut(.connectFailed)) } else { script.answer(status) }
         script.endCancelled()
-        // Only a plain request shows that a file is missing. For a failure that may pass, a mirror is asked first.
+        // Only a plain request shows that a file is missing. After a transient failure, a mirror is asked first.
         if status == 404 {
             #expect(hosts(script) == ["example.org", "example.org"] && script.last.field("Range") == nil)
             script.answer(404)
@@ -369,7 +369,7 @@ struct TransferMirrorTests {
         script.answer(200, [("Content-Length", "\(TransferScript.length)"), ("ETag", "\"a\"")])
         script.endCancelled()
         script.feed(.prepared)
-        // The body begins with the first byte, so nothing of it goes after what is held.
+        // The body begins with the first byte, so none of its bytes is written after the held bytes.
         #expect(script.machine.ledger.written.isEmpty && script.prepares.count == 1)
         #expect(script.machine.ledger.lease(of: plain.id) == ByteRange(0, TransferScript.length))
         #expect(script.plans.count == 2 && script.failure == nil)

@@ -3,7 +3,7 @@ import TowlineCore
 
 @Suite("A transfer whose network changes")
 struct TransferNetworkTests {
-    @Test("asks again at once, and the back-off starts anew")
+    @Test("asks again at once, and restarts the back-off")
     func endsRetryWait() throws {
         var script = try TransferScript { $0.retry.maxTries = 5 }
         script.feed(.begin(nil))
@@ -13,7 +13,7 @@ struct TransferNetworkTests {
             script.feed(.tick)
         }
         script.end(cut(.connectFailed))
-        // Without the change that was the last failure allowed.
+        // Without a network change this was the last allowed failure.
         #expect(script.failure != nil)
 
         script = try TransferScript { $0.retry.maxTries = 5 }
@@ -28,7 +28,7 @@ struct TransferNetworkTests {
         #expect(script.failure == nil)
     }
 
-    @Test("goes on where it stopped")
+    @Test("resumes where it stopped")
     func keepsBytes() throws {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 400_000)
@@ -55,7 +55,7 @@ struct TransferNetworkTests {
         #expect(script.plans.count == 2)
     }
 
-    @Test("leaves what runs, what is being written to its name, and what is over alone")
+    @Test("does not change what runs, what is being published, or what has ended")
     func elsewhere() throws {
         var script = try TransferScript()
         script.begin(length: 1000, position: 400)

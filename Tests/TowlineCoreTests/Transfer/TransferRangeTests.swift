@@ -6,7 +6,7 @@ struct TransferRangeTests {
     private static let whole = [("Content-Length", "1000000"), ("ETag", "\"a\"")]
     private static let part = [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"a\"")]
 
-    /// An interrupted download of 1,000,000 bytes whose next attempt has just been sent.
+    /// Returns an interrupted download of 1,000,000 bytes whose next attempt has just been sent.
     private func interrupted(_ change: (inout TransferTerms) -> Void = { _ in }) throws -> TransferScript {
         var script = try TransferScript(change)
         script.begin(length: 1_000_000, position: 400_000)
@@ -15,7 +15,7 @@ struct TransferRangeTests {
     }
 
     @Test(
-        "is asked once more without Range, at once",
+        "is asked again without Range, at once",
         arguments: [400, 401, 403, 404, 405, 410, 412, 416, 417, 451, 500, 501, 503, 599, 0])
     func atTheStart(_ status: Int) throws {
         var script = try TransferScript()
@@ -61,7 +61,7 @@ struct TransferRangeTests {
         #expect(script.failure?.code == .notFound && script.plans.count == 3)
     }
 
-    @Test("is asked without Range where a redirect leads, too")
+    @Test("is also asked without Range at the target of a redirect")
     func redirected() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
@@ -74,7 +74,7 @@ struct TransferRangeTests {
         #expect(script.plans.map { $0.field("Range") != nil } == [true, true, false, false])
     }
 
-    @Test("keeps the bytes until the whole file comes", arguments: [400, 403, 404, 412])
+    @Test("keeps the bytes until the whole file arrives", arguments: [400, 403, 404, 412])
     func inTheMiddle(_ status: Int) throws {
         var script = try interrupted()
         script.refuse(status, .other)
@@ -95,7 +95,7 @@ struct TransferRangeTests {
         #expect(script.machine.ledger.written.count == 400_000)
     }
 
-    /// The range is refused in a way that may pass, twice; each time it is requested again after a wait.
+    /// Refuses the range with a transient failure, twice; each time it is requested again after a wait.
     private func refusedTwice(_ script: inout TransferScript, _ status: Int) {
         for count in 3...4 {
             script.refuse(status, .closedBeforeHead)
@@ -106,7 +106,7 @@ struct TransferRangeTests {
         }
     }
 
-    @Test("for a moment, where ranges worked before, is asked for the same range first", arguments: [500, 503, 0])
+    @Test("transiently, after ranges worked, is asked for the same range first", arguments: [500, 503, 0])
     func passes(_ status: Int) throws {
         var script = try interrupted()
         refusedTwice(&script, status)
@@ -119,7 +119,7 @@ struct TransferRangeTests {
         #expect(script.notices(.restarted).isEmpty && script.prepares.count == 1)
     }
 
-    @Test("each time, in a way that may pass, gets a restart in the end, and is asked for ranges after the next break")
+    @Test("each time, with a transient failure, gets a restart in the end, then ranges after the next break")
     func neverPasses() throws {
         var script = try interrupted()
         refusedTwice(&script, 503)
@@ -160,7 +160,7 @@ struct TransferRangeTests {
         #expect(script.plans.count == 3 && script.last.field("Range") == "bytes=383616-999999")
     }
 
-    @Test("is not asked for the whole of what is already on standard output")
+    @Test("is not asked for bytes that are already on standard output")
     func stream() throws {
         var script = try interrupted { $0.isStream = true }
         script.refuse(403, .other)

@@ -1,7 +1,7 @@
 import Testing
 import TowlineCore
 
-@Suite("A transfer that is read while it runs")
+@Suite("A transfer with readers while it runs")
 struct TransferReaderTests {
     private static let middle = ByteRange(40 << 20, 48 << 20)
 
@@ -13,7 +13,7 @@ struct TransferReaderTests {
         return script
     }
 
-    /// Every byte is written, missing or leased once.
+    /// Returns whether every byte is exactly one of written, missing or leased.
     private func isWhole(_ script: TransferScript) -> Bool {
         let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
         var all = script.machine.content.written
@@ -21,7 +21,7 @@ struct TransferReaderTests {
         return all.ranges == [ByteRange(0, TransferScript.length)]
     }
 
-    @Test("one connection goes to where somebody reads, and back afterwards")
+    @Test("the single connection moves to the range that a reader needs, and returns afterwards")
     func oneConnection() throws {
         var script = try running(1)
         script.feed(.wanted([Self.middle]))
@@ -30,7 +30,7 @@ struct TransferReaderTests {
         script.endCancelled()
         let reading = script.last
         script.give(reading)
-        // It stays while it is near, however the window moves.
+        // The connection stays while it is near the window, however the window moves.
         for step in 1...8 {
             script.now = .seconds(step)
             script.write(reading, to: Self.middle.lowerBound + Int64(step) << 20)
@@ -38,14 +38,14 @@ struct TransferReaderTests {
             script.feed(.wanted([ByteRange(here - (1 << 18), here + (8 << 20))]))
         }
         #expect(script.plans.count == 2)
-        // The reader leaves; the connection goes on to the end, and the gap is fetched after it.
+        // After the reader leaves, the connection continues to the end; the gap is fetched afterwards.
         script.feed(.wanted([]))
         script.write(reading, to: TransferScript.length)
         script.end(reading, .complete(.delimited))
         #expect(script.last.lease == ByteRange(1 << 20, Self.middle.lowerBound))
     }
 
-    @Test("what is about to come anyway is waited for")
+    @Test("a range that arrives soon anyway is awaited")
     func nearby() throws {
         var script = try running(1)
         script.feed(.wanted([ByteRange(1 << 20, 9 << 20)]))
@@ -53,7 +53,7 @@ struct TransferReaderTests {
         #expect(script.plans.count == 1)
     }
 
-    @Test("of several connections one goes there, the others stay")
+    @Test("one of several connections moves to the range, the others stay")
     func severalConnections() throws {
         var script = try running(4)
         #expect(script.plans.count == 4)
@@ -64,7 +64,7 @@ struct TransferReaderTests {
         #expect(script.last.lease.lowerBound == target.lowerBound)
         script.endCancelled()
         script.feed(.tick)
-        // What the one that gave way left behind is somebody's, or missing; nothing is lost, nothing is twice.
+        // The rest of the moved connection's segment is leased or missing; no byte is lost or leased twice.
         #expect(script.plans.count == 5)
         let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
         #expect(leases.reduce(0) { $0 + $1.count } == ByteRangeSet(leases).count)
@@ -87,7 +87,7 @@ struct TransferReaderTests {
         #expect(script.last.lease.lowerBound == Self.middle.lowerBound)
     }
 
-    @Test("nothing jumps where nothing proves that two parts belong together")
+    @Test("no connection moves without proof that two parts belong together")
     func weak() throws {
         var script = try running(1, tag: "W/\"a\"")
         script.feed(.wanted([Self.middle]))
@@ -107,7 +107,7 @@ struct TransferReaderTests {
         #expect(isWhole(script))
     }
 
-    @Test("what is given up begins a new generation, what is fetched again does not")
+    @Test("discarded bytes begin a new generation, bytes fetched again do not")
     func generations() throws {
         var script = try running(1)
         #expect(script.machine.content.generation == 0)

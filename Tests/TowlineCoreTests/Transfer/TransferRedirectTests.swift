@@ -2,7 +2,7 @@ import Testing
 
 @testable import TowlineCore
 
-/// Where a redirect leads, and how what is there is asked for.
+/// Tests the target of a redirect, and the request that is sent there.
 @Suite struct TransferRedirectTests {
     static let followed = [
         "https://cdn.example.net/x", "https://example.org:8443/x", "https://example.org/y", "/z?signed=1", "w",
@@ -10,7 +10,8 @@ import Testing
     ]
     static let refused = ["http://example.org/file.iso", "file:///etc/passwd", ""]
 
-    /// A machine's first request was answered with a redirect there, and what a small file's run would make of it.
+    /// Answers a machine's first request with a redirect, and returns the target that a small file's run would use,
+    /// too.
     private static func led(
         to target: String, _ sharing: ConnectionSharing = .none
     ) throws -> (script: TransferScript, target: HTTPURL?) {
@@ -26,7 +27,7 @@ import Testing
         return (script, led)
     }
 
-    /// What follows the redirect of a small file's request is what a machine would send.
+    /// The request after the redirect of a small file's request is the one that a machine would send.
     @Test(arguments: followed, [ConnectionSharing.none, .one, .several])
     func theRequestIsTheMachines(_ target: String, _ sharing: ConnectionSharing) throws {
         let (script, led) = try Self.led(to: target, sharing)
@@ -35,7 +36,7 @@ import Testing
         #expect(script.plans.count == 2 && plan == script.last)
     }
 
-    /// netrc entries answer over http only where no https came before.
+    /// netrc entries apply over http only if no https URL came before.
     @Test(arguments: [
         (["http://a.test/", "http://b.test/"], true), (["https://a.test/", "http://b.test/"], false),
         (["http://a.test/", "https://b.test/", "http://c.test/"], false),
@@ -53,7 +54,7 @@ import Testing
         #expect(plan.sendsNetrc == isAllowed)
     }
 
-    /// Neither follows what the other refuses.
+    /// Neither implementation follows a redirect that the other refuses.
     @Test(arguments: refused) func whatIsRefused(_ target: String) throws {
         let (script, led) = try Self.led(to: target)
         #expect(script.plans.count == 1 && led == nil)
@@ -66,7 +67,8 @@ import Testing
         #expect(SmallFilePolicy.target(of: .complete(length: 3), after: plan, terms) == nil)
     }
 
-    /// Who goes on with what is held has its connections already: it neither shares, as what may be a small file would, nor waits.
+    /// A transfer that resumes has its connections already: after a redirect it neither shares, like a small file, nor
+    /// waits.
     @Test(arguments: [(ConnectionSharing.one, true), (.none, false)])
     func whoGoesOnGoesOn(_ sharing: ConnectionSharing, _ mayConnect: Bool) throws {
         var script = try TransferScript()
@@ -83,14 +85,14 @@ import Testing
         #expect(script.last.lease.lowerBound == 1 << 20)
     }
 
-    /// A host that asked to be left alone is not asked before, whoever leads to it, and that costs no try.
+    /// A host that asked for a wait is not asked earlier, whichever redirect names it. The wait costs no try.
     @Test(arguments: [ConnectionSharing.one, .none]) func whoIsLeftAloneIsNotLedTo(_ sharing: ConnectionSharing) throws
     {
         var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 1) }
         (script.elsewhere.sharing, script.elsewhere.notBefore) = (sharing, .seconds(5))
         script.feed(.begin(nil))
         script.answer(302, [("Location", "https://cdn.example.net/x")])
-        // From here on what is known is of that host.
+        // From here on, the context describes the target host.
         (script.hostNotBefore, script.sharing) = (.seconds(5), sharing)
         script.endCancelled()
         #expect(script.plans.count == 1)
@@ -104,7 +106,8 @@ import Testing
         #expect(script.plans.count == 2 && script.last.url.host == "cdn.example.net" && script.ending == nil)
     }
 
-    /// A host that has no room for it is asked when it is its turn there; after a while the link is asked for anew.
+    /// A transfer waits for its turn at a full target host. After a while it requests the first URL again for a new
+    /// link.
     @Test(arguments: [ConnectionSharing.one, .none], [false, true])
     func whoHasNoRoomThereWaits(_ sharing: ConnectionSharing, _ isLong: Bool) throws {
         var script = try TransferScript()
@@ -115,7 +118,7 @@ import Testing
         script.answer(302, [("Location", "https://cdn.example.net/x")])
         #expect(script.plans.count == 1 && script.machine.waitsForTurn)
         #expect(script.machine.nextOrigin != source.origin)
-        // From here on what is known is of that host.
+        // From here on, the context describes the target host.
         (script.sharing, script.mayConnect) = (.none, false)
         script.endCancelled()
         script.now = isLong ? .seconds(11) : .seconds(9)
@@ -148,8 +151,8 @@ import Testing
         #expect(script.plans.count == 2 && script.last.sharing == .one && script.last.chain.count == 1)
     }
 
-    /// What a redirect led to is asked for over its own connection at once where it is not small, or where those that share it
-    /// lost it: links may be good for one time.
+    /// The target of a redirect is requested at once over its own connection if its file is not small, or if the shared
+    /// connection broke: links may be valid only once.
     @Test(arguments: [false, true]) func whatIsNotSharedIsAskedForWhereItIs(_ isBroken: Bool) throws {
         var script = try TransferScript()
         script.sharing = .one
@@ -169,7 +172,7 @@ import Testing
         #expect(script.last.url == first.url && script.last.chain == first.chain)
     }
 
-    /// What is heard of one that was given up decides nothing.
+    /// A response to a cancelled attempt decides nothing.
     @Test func whoWasDismissedIsNotLed() throws {
         let verdict = ResponseVerdict.redirect(location: "https://cdn.example.net/x")
         var script = try TransferScript()
@@ -186,7 +189,7 @@ import Testing
         #expect(script.machine.leads(script.last.id, verdict) == nil)
     }
 
-    /// A mirror that takes the place of the URL that was led away is asked itself.
+    /// A mirror that replaces a redirected URL is requested directly.
     @Test func aMirrorIsNotLed() throws {
         var script = try TransferScript(mirrors: 1, connections: 1, checksum: true, tries: 3)
         script.elsewhere.mayConnect = false
@@ -197,7 +200,7 @@ import Testing
         #expect(script.machine.lead == nil && script.machine.nextOrigin.description.contains("m1.example"))
     }
 
-    /// The end of its chunks is no reason to forget how long what was given up was, under the same validator.
+    /// The end of a chunked body does not override the length known from a failed response with the same validator.
     @Test func aShorterOneOfTheSameTagIsNotWhole() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
@@ -213,7 +216,7 @@ import Testing
         #expect(script.machine.phase == .running && script.machine.ledger.completeLength == 50_000)
     }
 
-    /// Who is stopped while it waits stops.
+    /// A transfer that is stopped while it waits for a host ends.
     @Test func whoWaitsStops() throws {
         var script = try TransferScript()
         script.elsewhere.mayConnect = false
@@ -225,7 +228,7 @@ import Testing
         #expect(script.machine.phase == .ended)
     }
 
-    /// Where there is room, or streams, it goes on at once.
+    /// A transfer continues at once if the target host has room, or has streams to share.
     @Test(arguments: [(ConnectionSharing.none, true), (.one, false), (.several, false)])
     func whoHasRoomGoesOn(_ sharing: ConnectionSharing, _ mayConnect: Bool) throws {
         var script = try TransferScript()
@@ -250,7 +253,7 @@ import Testing
         (.http2, [("Content-Length", "99999")], nil),
     ]
 
-    /// What is read of an answer that nobody wants, so that its connection can be used again.
+    /// The limit of the bytes that are drained from an unwanted answer, so that its connection can be reused.
     @Test(arguments: bodies.indices) func whatIsDrained(_ index: Int) {
         let (version, fields, limit) = Self.bodies[index]
         let head = ResponseHead(status: 302, fields: HTTPFields(fields), version: version)

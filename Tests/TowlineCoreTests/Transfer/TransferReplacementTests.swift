@@ -1,7 +1,7 @@
 import Testing
 import TowlineCore
 
-@Suite("A transfer whose connections crawl or stand still")
+@Suite("A transfer whose connections are very slow or stalled")
 struct TransferReplacementTests {
 
     private func begin(
@@ -18,10 +18,10 @@ struct TransferReplacementTests {
         return script
     }
 
-    /// Lets time pass in steps of a tenth of a second while each attempt brings `rate` bytes per second, until
+    /// Lets time pass in steps of a tenth of a second while each attempt receives `rate` bytes per second, until
     /// something is cancelled or started.
     ///
-    /// - Returns: the seconds that passed; `nil` if nothing was.
+    /// - Returns: The seconds that passed; `nil` if no attempt was cancelled or started.
     private func run(
         _ script: inout TransferScript, seconds: Int, _ rate: (AttemptPlan) -> Int64
     ) -> Double? {
@@ -45,7 +45,7 @@ struct TransferReplacementTests {
         return nil
     }
 
-    @Test("one connection alone that fell to a trickle is replaced, and goes on where it was")
+    @Test("a single connection that became very slow is replaced, and resumes where it was")
     func aloneAfterBetterDays() throws {
         var script = try begin(connections: 1)
         let first = script.last
@@ -62,7 +62,7 @@ struct TransferReplacementTests {
         #expect(ending == nil)
     }
 
-    @Test("while its place was made ready, if only by reading what is there, a connection did not stand still")
+    @Test("a connection does not count as stalled while its part file is prepared, even if only by reading it")
     func preparedLate() throws {
         var script = try TransferScript { $0.connections = 1 }
         script.feed(.begin(nil))
@@ -74,7 +74,7 @@ struct TransferReplacementTests {
         #expect(script.plans.count == 1)
     }
 
-    @Test("one that crawls from its first byte is replaced after the stall timeout")
+    @Test("a connection that is very slow from its first byte is replaced after the stall timeout")
     func aloneFromTheStart() throws {
         var script = try begin(connections: 1) { $0.stallTimeout = .seconds(20) }
         let waited = try #require(run(&script, seconds: 60) { _ in 500 })
@@ -82,7 +82,7 @@ struct TransferReplacementTests {
         #expect(run(&script, seconds: 30) { _ in 500 } == nil, "the second is given twice the time")
     }
 
-    @Test("a network that is slow as a whole is asked ever less often to be faster")
+    @Test("connections of a network that is slow as a whole are replaced less and less often")
     func futile() throws {
         var script = try begin(connections: 1)
         #expect(run(&script, seconds: 10) { _ in 1_000_000 } == nil)
@@ -98,12 +98,12 @@ struct TransferReplacementTests {
         #expect(ending == nil)
     }
 
-    @Test("the last of several, far below what the others brought, is replaced though nobody runs beside it")
+    @Test("the last of several, far slower than the others were, is replaced although no other runs beside it")
     func lastOne() throws {
         var script = try begin(connections: 4)
         let slow = script.plans[3]
         #expect(run(&script, seconds: 3) { $0.id == slow.id ? 100_000 : 1_000_000 } == nil)
-        // The others end; their ends lower the number of connections to one, as a server does that wants no more.
+        // The others end; their ends lower the number of connections to one, as if a server refused more.
         script.feed(.answered(AttemptID(999), .permanent(TowlineError(.invalidResponse, "never started"))))
         for plan in script.plans.dropLast() {
             script.write(plan, to: script.machine.ledger.lease(of: plan.id)?.upperBound ?? plan.lease.upperBound)
@@ -113,7 +113,7 @@ struct TransferReplacementTests {
         #expect(script.plans.count > 4)
     }
 
-    @Test("where ranges do not work a slow connection is kept: another would begin at the first byte")
+    @Test("a slow connection is kept if ranges do not work: another would begin at the first byte")
     func keptWithoutRanges() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
@@ -123,7 +123,7 @@ struct TransferReplacementTests {
         #expect(run(&script, seconds: 120) { _ in 100 } == nil)
     }
 
-    @Test("a connection that a rate limit of ours held back is not slow")
+    @Test("a connection held back by our own rate limit is not slow")
     func heldBack() throws {
         var script = try begin(connections: 1)
         #expect(run(&script, seconds: 10) { _ in 1_000_000 } == nil)
@@ -139,7 +139,7 @@ struct TransferReplacementTests {
 
     // MARK: Failures without progress
 
-    /// Several connections that bring nothing and stand still at different moments: each time one is replaced, others
+    /// Runs several connections that receive no bytes and stall at different moments. Each time one is replaced, others
     /// are still waited for.
     private func stallInTurn(_ script: inout TransferScript, until deadline: Duration) {
         while script.ending == nil, script.now < deadline {
@@ -147,7 +147,7 @@ struct TransferReplacementTests {
             let before = script.plans.count
             script.feed(.tick)
             script.endCancelled()
-            // Heads still come; bytes do not.
+            // Heads still arrive; bytes do not.
             for plan in script.plans[before...] {
                 script.now += .milliseconds(300)
                 script.give(plan)
@@ -156,10 +156,10 @@ struct TransferReplacementTests {
         }
     }
 
-    @Test("connections that stand still in turn use up the tries", arguments: [1, 3, 5])
+    @Test("connections that stall one after another use up the tries", arguments: [1, 3, 5])
     func stallsInTurn(_ tries: Int) throws {
         var script = try begin(connections: 4) { $0.retry.maxTries = tries }
-        // They fall silent at different moments.
+        // The connections fall silent at different moments.
         for second in 1...5 {
             script.now = .seconds(second)
             for (index, plan) in script.plans.enumerated() where second <= index + 2 {
@@ -175,7 +175,7 @@ struct TransferReplacementTests {
         #expect(script.now >= .seconds(30 * tries), "an outage is one failure, not one for each connection")
     }
 
-    @Test("and a byte now and then keeps it going")
+    @Test("and a byte now and then keeps the transfer running")
     func progressForgives() throws {
         var script = try begin(connections: 4) { $0.retry.maxTries = 2 }
         script.write(to: 100_000)
@@ -191,7 +191,7 @@ struct TransferReplacementTests {
         #expect(ending == nil)
     }
 
-    @Test("one connection alone that stands still counts each time, as before")
+    @Test("a single connection that stalls counts each time, as before")
     func stallsAlone() throws {
         var script = try begin(connections: 1) { $0.retry.maxTries = 3 }
         script.write(to: 100_000)

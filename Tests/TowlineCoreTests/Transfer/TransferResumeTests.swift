@@ -3,7 +3,7 @@ import TowlineCore
 
 @Suite("A transfer that is interrupted")
 struct TransferResumeTests {
-    @Test("asks for everything first, learns, prepares, and publishes what came")
+    @Test("asks for everything first, learns, prepares, and publishes the received bytes")
     func wholeWay() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
@@ -21,7 +21,7 @@ struct TransferResumeTests {
         #expect(script.ending == .finished)
     }
 
-    @Test("goes on where it stopped, with If-Range and 16 KiB of overlap")
+    @Test("resumes where it stopped, with If-Range and 16 KiB of overlap")
     func resumesWithProof() throws {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 400_000)
@@ -34,7 +34,7 @@ struct TransferResumeTests {
         #expect(script.last.joinsDirectly)
     }
 
-    @Test("goes on from the journal of an earlier process without asking for what is there")
+    @Test("resumes from the journal of an earlier process without requesting held bytes")
     func resumesFromJournal() throws {
         var script = try TransferScript()
         let held = HeldDownload(
@@ -75,7 +75,7 @@ struct TransferResumeTests {
         #expect(script.notices(.resumed).map(\.message) == ["resuming: 488.3 KiB already downloaded"])
     }
 
-    @Test("sends no request when everything is there")
+    @Test("sends no request when all bytes are held")
     func nothingMissing() throws {
         var script = try TransferScript()
         let held = HeldDownload(
@@ -86,7 +86,7 @@ struct TransferResumeTests {
         #expect(script.fresh.contains(.publish(length: 1000, modified: nil)))
     }
 
-    @Test("starts over where nothing proves that it is the same file")
+    @Test("starts over if there is no proof that it is the same file")
     func noValidator() throws {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 400_000, tag: nil)
@@ -115,7 +115,7 @@ struct TransferResumeTests {
         #expect(script.notices(.retrying).contains { $0.message.contains("--ignore-length") } == (second == 400_000))
     }
 
-    @Test("goes on without a validator when the user takes the risk, or a checksum will tell")
+    @Test("resumes without a validator when the user takes the risk, or a checksum follows")
     func unsafeOrChecksum() throws {
         let sum = try #require(Checksum(algorithm: .crc32c, value: [1, 2, 3, 4]))
         for change: (inout TransferTerms) -> Void in [{ $0.unsafeResume = true }, { $0.checksum = sum }] {
@@ -128,7 +128,7 @@ struct TransferResumeTests {
         }
     }
 
-    @Test("goes on with a weak tag only after comparing 64 KiB")
+    @Test("resumes with a weak tag only after comparing 64 KiB")
     func weakTag() throws {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 400_000, tag: "W/\"a\"")
@@ -139,7 +139,7 @@ struct TransferResumeTests {
         #expect(script.fresh.allSatisfy { if case .cancel = $0 { false } else { true } })
     }
 
-    @Test("climbs to a plain range where the server dislikes If-Range, then gives ranges up")
+    @Test("falls back to a plain range if the server rejects If-Range, then does without ranges")
     func ladder() throws {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 400_000)
@@ -150,7 +150,7 @@ struct TransferResumeTests {
         #expect(script.last.field("If-Range") == nil)
         #expect(script.last.field("Range") == "bytes=\(400_000 - 16_384)-999999")
         script.answer(200, whole)
-        // The whole is there again: that answer itself becomes the new part file.
+        // The answer contains the complete file again: its body becomes the new part file.
         #expect(script.prepares.last?.isReplacement == true)
         #expect(script.notices(.restarted).count == 1)
         script.feed(.prepared)
@@ -160,7 +160,7 @@ struct TransferResumeTests {
         #expect(script.fresh.contains(.publish(length: 1_000_000, modified: nil)))
     }
 
-    @Test("starts over when the bytes before the seam differ, and never believes them again")
+    @Test("starts over when the bytes before the seam differ, and never uses them again")
     func seamDiffers() throws {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 400_000)
@@ -172,7 +172,7 @@ struct TransferResumeTests {
         #expect(script.prepares.last?.isReplacement == true)
     }
 
-    @Test("a body that ends early although its length is known is no success")
+    @Test("a body that ends before its known length is a failure")
     func shortBody() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
@@ -185,7 +185,7 @@ struct TransferResumeTests {
         #expect(script.last.field("Range") == "bytes=0-999")
     }
 
-    @Test("a length that nobody gave ends with the connection, and the user is told")
+    @Test("a body of unknown length ends with the connection, and a notice says so")
     func unknownLength() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
@@ -197,14 +197,14 @@ struct TransferResumeTests {
         #expect(script.notices(.unverified).count == 1)
     }
 
-    @Test("a length that was known once is that of the same file, also where a later answer does not say it")
+    @Test("a length known once also applies if a later answer for the same file does not state it")
     func lengthKnownOnce() throws {
         for framing in [AttemptEnd.Framing.closed, .stream, .delimited] {
             var script = try TransferScript()
             let known = Representation(completeLength: 1_000_000, entityTag: EntityTag(fieldValue: "\"a\""))
             let written = ByteRangeSet([ByteRange(0, 500_000)])
             script.feed(.begin(HeldDownload(representation: known, written: written)))
-            // Neither with If-Range nor without it does the server give a range.
+            // The server gives no range with If-Range, nor without it.
             script.answer(200, [("ETag", "\"a\"")])
             script.endCancelled()
             script.answer(200, [("ETag", "\"a\"")])
@@ -218,7 +218,7 @@ struct TransferResumeTests {
         }
     }
 
-    @Test("a total of * is found out by asking for what follows the end")
+    @Test("a complete length of * is found by requesting the bytes after the end")
     func unknownTotal() throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
@@ -232,7 +232,7 @@ struct TransferResumeTests {
         #expect(script.actions.contains(.publish(length: 1000, modified: nil)))
     }
 
-    @Test("a part file that is getting its final name is not lost, and a checkpoint that comes too late has not failed")
+    @Test("a part file that is being published is not lost, and a checkpoint that ends too late has not failed")
     func publishingGoesOn() throws {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 1_000_000)
@@ -246,7 +246,7 @@ struct TransferResumeTests {
         #expect(script.notices(.restarted).isEmpty)
     }
 
-    @Test("after a failed sync only durable bytes count, and what was not is fetched again")
+    @Test("after a failed sync only durable bytes count, and the others are fetched again")
     func failedSync() throws {
         var script = try TransferScript()
         script.begin(length: 1_000_000, position: 400_000)

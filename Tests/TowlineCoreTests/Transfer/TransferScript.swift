@@ -1,43 +1,43 @@
 import Testing
 import TowlineCore
 
-/// Drives a state machine by value: what the server answers, and what the machine then does.
+/// Drives a state machine by value, with the server's answers and the machine's resulting actions.
 struct TransferScript {
     static let url = "https://example.org/file.iso"
-    /// How long the file is in most tests.
+    /// The complete length of the file in most tests.
     static let length: Int64 = 64 << 20
-    /// What its checksum is.
+    /// The checksum that the user gives.
     static let sum = "sha256:" + String(repeating: "ab", count: 32)
     var machine: TransferStateMachine
     var now = Duration.zero
     var progress: [AttemptID: AttemptProgress] = [:]
-    /// Connections to the host that other transfers of the process have.
+    /// The number of connections to the host that other transfers of the process have.
     var otherConnections = 0
-    /// Whether the host's answers were small so far.
+    /// The sharing that the host's earlier answers allow.
     var sharing = ConnectionSharing.none
-    /// What the host is known to allow.
+    /// The maximum number of connections that the host is known to allow; `nil` if unknown.
     var hostCeiling: Int?
-    /// Whether it may have a connection of its own.
+    /// `true` if the transfer may open a connection of its own.
     var mayConnect = true
-    /// True if the user set a rate limit.
+    /// `true` if the user set a rate limit.
     var isLimited = false
-    /// Whether others get bytes from the host.
+    /// `true` if other transfers receive bytes from the host.
     var othersWork = false
-    /// Whether it has its place in a batch.
+    /// `true` if the transfer has its slot in a batch.
     var hasSlot = true
-    /// Until when the host wants to be left alone.
+    /// The time until which the host asked for no requests; `nil` if it did not ask.
     var hostNotBefore: Duration?
-    /// What is known of the host that a redirect leads to.
+    /// The facts about the host that a redirect leads to.
     var elsewhere = TransferContext.Elsewhere()
-    /// What is known of the mirrors' hosts.
+    /// The facts about the mirrors' hosts.
     var mirrorHosts: [TransferContext.MirrorHost] = []
-    /// Attempts that were started, in order.
+    /// The attempts that were started, in order.
     var plans: [AttemptPlan] = []
-    /// Everything the machine ever said.
+    /// All actions of the machine so far.
     var actions: [TransferAction] = []
-    /// How many times a part file was prepared.
+    /// The number of times a part file was prepared.
     var prepared = 0
-    /// What the last event led to.
+    /// The actions that the last event caused.
     var fresh: [TransferAction] = []
 
     init(_ change: (inout TransferTerms) -> Void = { _ in }) throws {
@@ -47,11 +47,11 @@ struct TransferScript {
         machine = TransferStateMachine(terms: terms)
     }
 
-    /// The file is at `m1.example`, `m2.example` and so on as well.
+    /// Creates a transfer whose file is also at `m1.example`, `m2.example` and so on.
     ///
     /// - Parameters:
-    ///   - connections: in all.
-    ///   - checksum: the user gave one.
+    /// - connections: The maximum number in all.
+    /// - checksum: `true` if the user gave one.
     init(mirrors: Int, connections: Int, checksum: Bool, tries: Int) throws {
         try self.init { terms in
             terms.connections = connections
@@ -61,7 +61,7 @@ struct TransferScript {
         }
     }
 
-    /// Feeds an event; parts that the runner does at once (preparing) are done by hand in the tests.
+    /// Feeds an event. The tests perform by hand the steps that the runner performs at once (preparing).
     @discardableResult
     mutating func feed(_ event: TransferEvent) -> [TransferAction] {
         var context = TransferContext(
@@ -93,13 +93,13 @@ struct TransferScript {
         return feed(.answered(plan.id, ResponseEvaluator.verdict(on: head, to: plan.question)))
     }
 
-    /// The same for the attempt started last.
+    /// Answers the attempt that was started last with a head.
     @discardableResult
     mutating func answer(_ status: Int, _ fields: [(String, String)] = []) -> [TransferAction] {
         answer(last, status, fields)
     }
 
-    /// A server that has the file answers with what an attempt asked for, or with the first `most` bytes of that.
+    /// Answers as a server that has the file: with the bytes an attempt asked for, or with the first `most` of them.
     mutating func give(
         _ plan: AttemptPlan, tag: String? = "\"a\"", length: Int64 = Self.length, most: Int64 = .max
     ) {
@@ -109,12 +109,12 @@ struct TransferScript {
         answer(plan, 206, [("Content-Range", range)] + (tag.map { [("ETag", $0)] } ?? []))
     }
 
-    /// An attempt wrote everything up to `position`.
+    /// Marks everything up to `position` as written by an attempt.
     mutating func write(_ plan: AttemptPlan, to position: Int64) {
         progress[plan.id] = AttemptProgress(position: position, received: position - plan.lease.lowerBound)
     }
 
-    /// The same for the attempt started last.
+    /// Marks everything up to `position` as written by the attempt that was started last.
     mutating func write(to position: Int64) { write(last, to: position) }
 
     /// Ends an attempt.
@@ -123,11 +123,11 @@ struct TransferScript {
         feed(.ended(plan.id, result))
     }
 
-    /// The same for the attempt started last.
+    /// Ends the attempt that was started last.
     @discardableResult
     mutating func end(_ result: AttemptResult) -> [TransferAction] { end(last, result) }
 
-    /// The attempt started last is refused by an answer, or, with a status of 0, fails so before there is one.
+    /// Refuses the attempt that was started last with a status, or, if `status` is 0, fails it before a response.
     mutating func refuse(_ status: Int, _ kind: TransportFailure.Kind) {
         let plan = last
         guard status > 0 else { return _ = end(plan, .failed(TransportFailure(kind, "refused"))) }
@@ -135,12 +135,12 @@ struct TransferScript {
         end(plan, .cancelled)
     }
 
-    /// Ends what the machine cancelled in the last step.
+    /// Ends the attempts that the machine cancelled in the last step.
     mutating func endCancelled() {
         for case .cancel(let id) in fresh { feed(.ended(id, .cancelled)) }
     }
 
-    /// A download of `length` bytes with a strong tag is under way, `position` of them written.
+    /// Starts a download of `length` bytes with a strong tag, with `position` bytes written.
     mutating func begin(length: Int64, position: Int64, tag: String? = "\"a\"") {
         feed(.begin(nil))
         var fields = [("Content-Range", "bytes 0-\(length - 1)/\(length)")]
@@ -177,11 +177,11 @@ struct TransferScript {
 }
 
 extension AttemptPlan {
-    /// The value of a field that is sent.
+    /// Returns the value of a request field; `nil` if it is not sent.
     func field(_ name: String) -> String? { fields.value(named: name) }
 }
 
-/// A failure on the wire.
+/// Returns a transport failure as the result of an attempt.
 func cut(_ kind: TransportFailure.Kind = .bodyCut) -> AttemptResult {
     .failed(TransportFailure(kind, "connection reset"))
 }

@@ -4,7 +4,7 @@ import TowlineCore
 @Suite("A transfer over several connections")
 struct TransferSegmentTests {
 
-    /// 4 connections under way, each of them accepted.
+    /// Returns a transfer with `count` connections under way, each of them accepted.
     private func spread(_ count: Int = 4) throws -> TransferScript {
         var script = try TransferScript { $0.connections = count }
         script.feed(.begin(nil))
@@ -26,7 +26,7 @@ struct TransferSegmentTests {
         #expect(script.plans.dropFirst().allSatisfy { $0.field("If-Range") == "\"a\"" })
     }
 
-    @Test("is downloading while all connections are between two segments, and connecting once nothing arrives")
+    @Test("is downloading while all connections are between two segments, and connecting once no byte arrives")
     func betweenSegments() throws {
         var script = try spread()
         #expect(script.machine.snapshot(now: .zero).state == .downloading)
@@ -40,7 +40,7 @@ struct TransferSegmentTests {
         #expect(script.machine.snapshot(now: .milliseconds(6_100)).state == .connecting)
     }
 
-    @Test("what has come and waits to be written is not fetched by others", arguments: [0, 25, 60, 100])
+    @Test("arrived bytes that wait to be written are not fetched by others", arguments: [0, 25, 60, 100])
     func arrived(percent: Int64) throws {
         let length: Int64 = 4 << 20
         var script = try TransferScript { $0.connections = 4 }
@@ -54,7 +54,7 @@ struct TransferSegmentTests {
         #expect(others.allSatisfy { $0.lease.lowerBound >= arrived })
     }
 
-    @Test("each connection that is added asks for its own segment and no more", arguments: [2, 5, 16])
+    @Test("each added connection asks for its own segment and no more", arguments: [2, 5, 16])
     func exact(_ count: Int) throws {
         var script = try spread(count)
         #expect(script.plans.count == count)
@@ -71,7 +71,7 @@ struct TransferSegmentTests {
         #expect(Set(cut) == [script.plans[0].id])
     }
 
-    @Test("the end is near when little is missing at the rate that it has, over several connections")
+    @Test("the end is near when few bytes are missing at the current rate, over several connections")
     func ending() throws {
         var script = try spread(2)
         #expect(!script.machine.endsSoon)
@@ -86,7 +86,7 @@ struct TransferSegmentTests {
         }
     }
 
-    /// Feeds a transfer that finds out by itself for a while: each connection brings `rate` up to `limit` of them.
+    /// Feeds a transfer that chooses its number of connections: each of up to `limit` connections adds 1 MB/s.
     private func search(
         _ script: inout TransferScript, _ duration: Duration, limit: Int, length: Int64 = TransferScript.length
     ) {
@@ -119,7 +119,7 @@ struct TransferSegmentTests {
     }
 
     @Test(
-        "gives up the connections that did not pay off if they are not soon done, and says what did",
+        "closes connections that did not pay off unless they end soon, and reports the number that did",
         arguments: [1, 64])
     func sheds(_ factor: Int64) throws {
         var script = try alone(length: factor * TransferScript.length)
@@ -129,10 +129,10 @@ struct TransferSegmentTests {
         #expect(script.plans.count >= 4, "four were tried")
         #expect(script.actions.contains(.report(.paysOff(2), of: script.last.url.origin)))
         #expect(
-            script.actions.allSatisfy { if case .cancel = $0 { false } else { true } }, "what is on its way is taken")
+            script.actions.allSatisfy { if case .cancel = $0 { false } else { true } }, "bytes under way are received")
     }
 
-    @Test("with a checksum the bytes come from the front, and no two connections bring the same")
+    @Test("with a checksum the bytes come from the front, and no two connections fetch the same bytes")
     func front() throws {
         let sum = try Checksum(parsing: "sha256:" + String(repeating: "ab", count: 32))
         var script = try TransferScript {
@@ -147,11 +147,11 @@ struct TransferSegmentTests {
         script.feed(.prepared)
         #expect(script.plans.count == 4)
         let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
-        #expect(leases.map(\.upperBound).max() ?? .max <= 20 << 20, "none is far ahead of the others")
+        #expect(leases.map(\.upperBound).max() ?? .max <= 20 << 20, "no connection is far ahead of the others")
         #expect(ByteRangeSet(leases).ranges.count == 1)
         #expect(leases.reduce(0) { $0 + $1.count } == ByteRangeSet(leases).count)
         for plan in script.plans.dropFirst() { script.give(plan) }
-        #expect(script.machine.isHashedFast, "nobody knows how fast it will be")
+        #expect(script.machine.isHashedFast, "its rate is not known yet")
         script.write(script.plans[0], to: 1 << 20)
         script.feed(.tick)
         #expect(script.machine.hashable?.end == 1 << 20)
@@ -164,7 +164,7 @@ struct TransferSegmentTests {
         #expect(script.machine.hashable?.algorithms == [.sha256])
     }
 
-    @Test("downloads of one host share what one may have, and each has one connection")
+    @Test("downloads of one host share the connections of a single download, and each has one")
     func shared() throws {
         var script = try alone()
         script.otherConnections = 13
@@ -177,7 +177,7 @@ struct TransferSegmentTests {
         #expect(crowded.plans.count == 1)
     }
 
-    @Test("gives the rest of a slow segment to a connection that is done")
+    @Test("gives the rest of a slow segment to a connection that has finished")
     func steals() throws {
         var script = try spread(2)
         let done = script.plans[1]
@@ -192,7 +192,7 @@ struct TransferSegmentTests {
         #expect(script.last.lease.upperBound <= done.lease.lowerBound)
     }
 
-    @Test("503 for one connection too many lowers the number and disturbs nobody")
+    @Test("503 for one connection too many lowers the number and affects no other connection")
     func tooManyConnections() throws {
         var script = try TransferScript { $0.connections = 4 }
         script.feed(.begin(nil))
@@ -211,7 +211,7 @@ struct TransferSegmentTests {
         #expect(script.ending == nil)
     }
 
-    @Test("a page with 200 in one segment is refused, and nothing is thrown away")
+    @Test("a page with 200 in one segment is refused, and no bytes are discarded")
     func pageInSegment() throws {
         var script = try TransferScript { $0.connections = 3 }
         script.feed(.begin(nil))
@@ -226,7 +226,7 @@ struct TransferSegmentTests {
         #expect(script.prepares.count == 1)
     }
 
-    @Test("a connection that stands still is replaced and the others go on")
+    @Test("a stalled connection is replaced and the others continue")
     func stall() throws {
         var script = try spread(2)
         let stuck = script.plans[1]
@@ -243,7 +243,7 @@ struct TransferSegmentTests {
         #expect(script.last.lease == ByteRange(stuck.lease.lowerBound + 1000, stuck.lease.upperBound))
     }
 
-    @Test("a connection that our own rate limit holds back does not stand still")
+    @Test("a connection that our own rate limit holds back does not stall")
     func heldBack() throws {
         var script = try spread(2)
         for second in 1...200 {
@@ -257,7 +257,7 @@ struct TransferSegmentTests {
         #expect(script.actions.allSatisfy { if case .cancel = $0 { false } else { true } })
     }
 
-    @Test("an outage that takes all connections down is one failure, and all come back together")
+    @Test("an outage that ends all connections is one failure, and all are retried together")
     func outage() throws {
         var script = try spread(4)
         script.write(script.plans[0], to: 1 << 20)
@@ -287,7 +287,7 @@ struct TransferSegmentTests {
             script.write(slow, to: fast.lease.lowerBound - rest + Int64(second))
             script.feed(.tick)
         }
-        // The estimate of the slow one settles over a few quiet seconds.
+        // The rate estimate of the slow connection settles over a few quiet seconds.
         for second in 5...12 {
             script.now = .seconds(second)
             script.write(slow, to: fast.lease.lowerBound - rest + Int64(second))
@@ -306,7 +306,7 @@ struct TransferSegmentTests {
         #expect(script.fresh.contains(.publish(length: TransferScript.length, modified: nil)))
     }
 
-    @Test("who lost a race is given up, and its bytes are not raced again while others are still at theirs")
+    @Test("the loser of a race is cancelled, and its bytes are not raced again while others still run")
     func lostRace() throws {
         var script = try spread(3)
         let fast = try #require(script.plans.max { $0.lease.lowerBound < $1.lease.lowerBound })
@@ -335,7 +335,7 @@ struct TransferSegmentTests {
         #expect(script.actions.contains(.publish(length: TransferScript.length, modified: nil)))
     }
 
-    @Test("nothing is published before every attempt has ended")
+    @Test("the file is published only after every attempt has ended")
     func waitsForWriters() throws {
         var script = try spread(2)
         script.write(script.plans[0], to: TransferScript.length)
@@ -347,7 +347,7 @@ struct TransferSegmentTests {
         #expect(script.actions.contains(.publish(length: TransferScript.length, modified: nil)))
     }
 
-    @Test("one connection alone with a weak validator: nothing proves that two belong together")
+    @Test("a weak validator allows one connection only: there is no proof that two belong together")
     func weakStaysSingle() throws {
         var script = try TransferScript { $0.connections = 8 }
         script.feed(.begin(nil))
@@ -370,13 +370,13 @@ struct TransferSegmentTests {
     }
 
     @Test(
-        "a response under a digest of its own is cut for nobody, unless a checksum of the whole is known",
+        "a response with its own digest is not cut, unless a checksum of the whole file is known",
         arguments: [nil, "Repr-Digest"])
     func digestsKeepResponsesWhole(_ whole: String?) throws {
         var script = try TransferScript { $0.connections = 4 }
         script.feed(.begin(nil))
         let digest = "sha-256=:" + String(repeating: "A", count: 43) + "=:"
-        // The digest of a part: that of the whole file would be a checksum of the whole.
+        // The digest covers a part; a digest of the whole file would be a checksum of the whole.
         var fields = [
             ("Content-Range", "bytes 0-\(TransferScript.length - 2)/\(TransferScript.length)"), ("ETag", "\"a\""),
         ]
@@ -384,7 +384,7 @@ struct TransferSegmentTests {
         if let whole { fields.append((whole, digest)) }
         script.answer(206, fields)
         script.feed(.prepared)
-        // The last byte is nobody's yet.
+        // The last byte is not leased yet.
         #expect(script.plans.count == (whole == nil ? 2 : 4))
     }
 

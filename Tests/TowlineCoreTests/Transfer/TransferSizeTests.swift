@@ -42,7 +42,7 @@ struct IgnoredLengthTests {
         #expect(script.plans.count == 2 && script.last.field("Range") == nil)
     }
 
-    @Test("held bytes of a known length give the new response none")
+    @Test("held bytes of a known length do not give their length to the new response")
     func held() throws {
         var script = try TransferScript {
             $0.ignoresLength = true
@@ -58,7 +58,7 @@ struct IgnoredLengthTests {
 }
 
 /// `--max-size`.
-@Suite("The longest file that is accepted")
+@Suite("The maximum length of a file")
 struct TransferSizeTests {
     private func limited() throws -> TransferScript {
         var script = try TransferScript { $0.maximumSize = 1_000_000 }
@@ -70,7 +70,7 @@ struct TransferSizeTests {
         script.actions.contains { if case .prepare = $0 { true } else { false } }
     }
 
-    @Test("a longer one is refused before there is a part file", arguments: [200, 206])
+    @Test("a longer file is refused before a part file exists", arguments: [200, 206])
     func lengthInTheHead(_ status: Int) throws {
         var script = try limited()
         let fields = status == 206 ? [("Content-Range", "bytes 0-1000000/1000001")] : [("Content-Length", "1000001")]
@@ -79,7 +79,7 @@ struct TransferSizeTests {
         #expect(script.failure?.code == .fileTooLarge && !isPrepared(script), "\(script.actions)")
     }
 
-    @Test("one of exactly that length is not")
+    @Test("a file of exactly that length is accepted")
     func exactly() throws {
         var script = try limited()
         script.answer(206, [("Content-Range", "bytes 0-999999/1000000")])
@@ -100,7 +100,7 @@ struct TransferSizeTests {
         #expect(script.failure?.code == .fileTooLarge)
     }
 
-    @Test("a small file goes by the machine, which knows the limit")
+    @Test("a small file is fetched by the state machine, which knows the limit")
     func small() throws {
         var terms = TransferTerms(source: try HTTPURL(parsing: TransferScript.url))
         #expect(SmallFilePolicy.suffices(for: terms))

@@ -1,12 +1,12 @@
 import Testing
 import TowlineCore
 
-/// Further connections are opened only if their bytes are needed: what a server has sent of a response that is cut
-/// comes for nothing.
+/// Further connections are opened only if their bytes are needed: bytes that a server has sent of a cut response are
+/// wasted.
 @Suite struct TransferThriftTests {
     private static let length = TransferScript.length
 
-    /// The first response of a server that answers after `trip`.
+    /// Returns a transfer with the first response of a server that answers after `trip`.
     private func begun(
         _ trip: Duration, connections: Int? = 4, length: Int64 = length, isLimited: Bool = false
     ) throws -> TransferScript {

@@ -1,7 +1,7 @@
 import Testing
 import TowlineCore
 
-/// Responses over HTTP/2 whose end nothing proves (RFC 9113 §8.1), and protocol errors of HTTP/2.
+/// Responses over HTTP/2 without proof of their end (RFC 9113 §8.1), and protocol errors of HTTP/2.
 @Suite("Ends without proof") struct TransferUnprovenTests {
     private static let tag = [("ETag", "\"a\""), ("Accept-Ranges", "bytes")]
 

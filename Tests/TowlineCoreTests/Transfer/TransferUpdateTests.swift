@@ -7,7 +7,7 @@ import TowlineCore
     private static let dateField = HTTPDate(secondsSince1970: date).fieldValue
     private static let length: Int64 = 1000
 
-    /// Makes the existing file. `url`: its origin; `nil`: another program created it.
+    /// Returns the existing file, downloaded from `url`; if `url` is `nil`, another program created the file.
     private static func file(
         tag: String? = "\"a\"", isDated: Bool = true, from url: String? = TransferScript.url
     ) -> ExistingFile {
@@ -100,12 +100,12 @@ import TowlineCore
         #expect(script.ending == nil && script.plans.count == 2)
         #expect(script.last.field("If-None-Match") == nil && script.last.field("If-Modified-Since") == nil)
         #expect(script.last.field("Range") == "bytes=0-")
-        // That condition had nothing to do with If-Range.
+        // The condition is independent of If-Range.
         Self.breakOff(&script, tag: "\"a\"")
         #expect(script.last.field("If-Range") == "\"a\"")
     }
 
-    /// A refusal of the request is not the last word: the plain request has neither Range nor condition.
+    /// A refusal of the request is not final: the plain request has neither Range nor condition.
     @Test(arguments: [400, 403, 412]) func refused(_ status: Int) throws {
         for isSequential in [false, true] {
             var script = try Self.script(Self.file()) { $0.sequential = isSequential }
@@ -147,7 +147,7 @@ import TowlineCore
         #expect(script.prepares.last?.representation.completeLength == (isConfirmed ? 0 : Self.length))
     }
 
-    /// Failures that pass do not end the condition.
+    /// Transient failures do not end the condition.
     @Test func repeatedAfterAFailure() throws {
         var script = try Self.script(Self.file())
         script.answer(429, [("Retry-After", "1")])
@@ -157,7 +157,7 @@ import TowlineCore
         #expect(script.plans.count == 2 && script.last.field("If-None-Match") == "\"a\"")
     }
 
-    /// Nobody asked: an error, as ever.
+    /// A 304 to a request without the condition is an error, as usual.
     @Test func unaskedNotModified() throws {
         for file in [Self.file(from: nil), Self.file(tag: nil, isDated: false)] {
             var script = try Self.script(file)
@@ -185,7 +185,7 @@ import TowlineCore
             (file(), offer(nil, date - 1), false),
             (file(), offer(nil, date + 1), false), (file(tag: nil), offer("\"a\"", date), true),
             (file(tag: nil, isDated: false), offer("\"a\"", date), false), (file(), offer(nil, nil), false),
-            // A constant that is no tag.
+            // A constant that is not a tag.
             (file(tag: "null"), offer("null", date), true), (file(tag: "null"), offer("null", date + 1), false),
             // The length; only a URL that the file came from may leave it out.
             (file(), offer("\"a\"", date, length: length + 1), false),

@@ -25,7 +25,7 @@ struct TransferValidatorTests {
         #expect(script.notices(.restarted).isEmpty && script.prepares.count == 1)
     }
 
-    @Test("joins also if the server takes its own weak tag for another one", arguments: ["W/\"a\"", "a"])
+    @Test("joins also if the server does not match its own weak tag", arguments: ["W/\"a\"", "a"])
     func weakenedInWhole(_ tag: String) throws {
         var script = try interrupted()
         script.answer(200, [("Content-Length", "1000000"), ("ETag", tag)])
@@ -36,7 +36,7 @@ struct TransferValidatorTests {
         #expect(script.last.overlap == 65_536 && script.notices(.restarted).isEmpty)
     }
 
-    @Test("does not join if the tag or the length is another one")
+    @Test("does not join if the tag or the length differs")
     func changed() throws {
         for fields in [
             part("b"), part("W/\"b\""),
@@ -49,7 +49,7 @@ struct TransferValidatorTests {
         }
     }
 
-    @Test("gives up held bytes that nothing compares")
+    @Test("discards held bytes that cannot be compared")
     func held() throws {
         var script = try TransferScript()
         let held = HeldDownload(
@@ -70,7 +70,7 @@ struct TransferValidatorTests {
 
 @Suite("Nodes of a server that disagree about their validators")
 struct TransferNodeTests {
-    /// A download with two connections. The second one has not answered yet.
+    /// Returns a download with two connections. The second one has not answered yet.
     private func begun(_ change: (inout TransferTerms) -> Void = { _ in }) throws -> TransferScript {
         var script = try TransferScript { terms in
             terms.connections = 2
@@ -108,7 +108,7 @@ struct TransferNodeTests {
         #expect(script.notices(.restarted).isEmpty)
     }
 
-    @Test("do not matter for those either that were asked before the first one answered, if there is a checksum")
+    @Test("do not matter either for requests sent before the first answer, if there is a checksum")
     func checksumOfSeveral() throws {
         var script = try TransferScript { terms in
             terms.connections = 4
@@ -136,7 +136,7 @@ struct TransferNodeTests {
         #expect(!script.last.isConfirmation && script.last.question.rung == .checksum)
         script.give(script.last, tag: "\"c\"", length: 1_000_000)
         #expect(script.machine.ledger.written.count == 400_000 && script.prepares.count == 1)
-        // A length that differs is a change all the same.
+        // A differing length is a change nevertheless.
         script.write(to: 500_000)
         script.end(cut())
         script.give(script.last, tag: "\"d\"", length: 1_000_001)

@@ -77,7 +77,7 @@ import TowlineCore
         #expect(script.fresh.contains(.cancel(first.id)))
     }
 
-    /// A handshake of 4 s and a stall timeout of 2 s: the further connection is not given up.
+    /// With a handshake of 4 s and a stall timeout of 2 s, the further connection is not closed.
     @Test(arguments: [(4, false), (11, true)])
     func aFurtherConnectionHasTheTimeForConnecting(_ seconds: Int, _ isReplaced: Bool) throws {
         var script = try TransferScript {

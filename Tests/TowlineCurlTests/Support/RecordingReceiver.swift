@@ -2,18 +2,18 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// Records what an attempt delivers, lets a test decide what to answer, and notes every breach of the port's order.
+/// Records what an attempt delivers, lets a test choose the answers, and notes every breach of the port's order.
 final class RecordingReceiver: AttemptReceiver {
     struct Record: Sendable {
         var heads: [ResponseHead] = []
         var body: [UInt8] = []
         var bodyCallCount = 0
-        /// Calls that were answered with a pause.
+        /// The number of calls that were answered with a pause.
         var pauseCount = 0
-        /// Bytes that had been delivered when it was last said that nothing more is at hand.
+        /// The number of bytes delivered when the transport last reported that no more bytes are available.
         var restedAt = 0
         var restCount = 0
-        /// Calls that said that the end is late.
+        /// The number of calls that reported a late end.
         var lateCount = 0
         var end: AttemptEnd?
         var violations: [String] = []
@@ -136,7 +136,7 @@ final class RecordingReceiver: AttemptReceiver {
             change(&state.record)
             state.record.isInCall = false
             let record = state.record
-            // Each condition is asked once: one that looks at more than the record may change its mind in between.
+            // Each condition is evaluated once: a condition that reads more than the record may change in between.
             let answers = state.waiters.map { (waiter: $0, isReady: $0.condition(record)) }
             state.waiters = answers.filter { !$0.isReady }.map(\.waiter)
             return (answers.filter(\.isReady).map(\.waiter), record)
@@ -146,11 +146,11 @@ final class RecordingReceiver: AttemptReceiver {
 }
 
 extension AttemptEnd {
-    /// The kind of failure, if it is one.
+    /// The kind of failure; `nil` if the attempt did not fail.
     var failureKind: TransportFailure.Kind? {
         if case .failed(let failure) = self { failure.kind } else { nil }
     }
-    /// The failure's message, if it is one.
+    /// The failure's message; `nil` if the attempt did not fail.
     var failureMessage: String? {
         if case .failed(let failure) = self { failure.message } else { nil }
     }

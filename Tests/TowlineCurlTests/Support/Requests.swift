@@ -5,13 +5,14 @@ import TowlineCore
 import TowlineCurl
 import TowlineEngine
 
-/// Everything that opens sockets runs one test after another, so that descriptors and threads can be counted.
+/// The parent suite of all tests that open sockets: they run one after another, so that descriptors and threads can be
+/// counted.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct CurlTransportTests {}
 
 private let lastID = Atomic<UInt64>(0)
 
 extension AttemptRequest {
-    /// A request under a fresh id. The one place in these tests that makes an `HTTPURL`.
+    /// Returns a request with a new id. Only this function makes an `HTTPURL` in these tests.
     static func make(
         _ url: String, _ fields: [(String, String)] = [], sendsCredentials: Bool = false,
         connection: ConnectionOptions = .loopback, sharing: ConnectionSharing = .none,
@@ -35,7 +36,7 @@ extension ConnectionOptions {
     }
 }
 
-/// How many descriptors this process has.
+/// Returns the number of descriptors that this process has.
 func openDescriptors() throws -> Int {
     try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
 }
@@ -62,12 +63,12 @@ func run(
     return record
 }
 
-/// The port's rules of order held.
+/// Checks that the attempt kept the port's rules of order.
 func expectInOrder(_ receiver: RecordingReceiver, sourceLocation: SourceLocation = #_sourceLocation) {
     #expect(receiver.record.violations == [], sourceLocation: sourceLocation)
 }
 
-/// A response with a length.
+/// Returns a response with a length.
 func response(_ body: String, status: String = "200 OK", fields: String = "") -> String {
     "HTTP/1.1 \(status)\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
 }

@@ -2,10 +2,10 @@ import Foundation
 import Synchronization
 import TestServers
 
-/// A server on loopback that does with each connection exactly what a test says, byte by byte: blocking sockets, a
-/// thread for each connection.
+/// A server on the loopback interface that handles each connection exactly as a test says, byte by byte: with blocking
+/// sockets, and a thread for each connection.
 final class ScriptedServer: Sendable {
-    /// One accepted connection, in the hands of one thread.
+    /// One accepted connection. Only one thread uses it.
     final class Connection: Sendable {
         let descriptor: Int32
         let index: Int
@@ -15,10 +15,10 @@ final class ScriptedServer: Sendable {
             self.index = index
         }
 
-        /// Reads up to the empty line that ends a request head; what came so far if the peer closes.
+        /// Reads up to the empty line that ends a request head; returns the bytes received so far if the peer closes.
         func readHead() -> String { String(decoding: readHeadBytes(), as: UTF8.self) }
 
-        /// `readHead`, undecoded.
+        /// Reads a request head as bytes, like `readHead`.
         func readHeadBytes() -> [UInt8] {
             var bytes: [UInt8] = []
             var byte: UInt8 = 0
@@ -28,7 +28,7 @@ final class ScriptedServer: Sendable {
             return bytes
         }
 
-        /// Reads exactly `count` bytes, fewer if the peer closes.
+        /// Reads exactly `count` bytes, or fewer if the peer closes.
         func read(_ count: Int) -> [UInt8] {
             var bytes = [UInt8](repeating: 0, count: count)
             let got = recv(descriptor, &bytes, count, Int32(MSG_WAITALL))
@@ -45,11 +45,11 @@ final class ScriptedServer: Sendable {
             }
         }
 
-        /// Sends everything; `false` if the peer is gone.
+        /// Sends all bytes; returns `false` if the peer closed the connection.
         @discardableResult
         func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
-        /// Sends everything; `false` if the peer is gone.
+        /// Sends all bytes; returns `false` if the peer closed the connection.
         @discardableResult
         func send(_ bytes: [UInt8]) -> Bool {
             var rest = bytes[...]
@@ -63,7 +63,7 @@ final class ScriptedServer: Sendable {
             return true
         }
 
-        /// Says that nothing more comes (FIN), and goes on reading: closing with bytes unread would reset.
+        /// Ends the sent bytes (FIN), and continues to read: closing with unread bytes would reset the connection.
         func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
         /// Waits until the peer closes or resets.
@@ -72,7 +72,7 @@ final class ScriptedServer: Sendable {
             while recv(descriptor, &byte, 1, 0) > 0 {}
         }
 
-        /// Makes the end of the script a reset (RST) in place of an orderly close (FIN).
+        /// Makes the end of the script a reset (RST) instead of an orderly close (FIN).
         func resetOnClose() {
             var option = linger(l_onoff: 1, l_linger: 0)
             setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
@@ -86,15 +86,15 @@ final class ScriptedServer: Sendable {
     private let count = Atomic<Int>(0)
     private let signal = DispatchSemaphore(value: 0)
 
-    /// Lets one script go on that waits in `waitForTest`.
+    /// Resumes one script that waits in `waitForTest`.
     func proceed() { signal.signal() }
 
-    /// Waits until the test calls `proceed`; ten seconds at most, lest a failed test hang.
+    /// Waits until the test calls `proceed`, at most ten seconds, so that a failed test does not hang.
     func waitForTest() { _ = signal.wait(timeout: .now() + 10) }
 
-    /// How many connections were accepted.
+    /// The number of connections that were accepted.
     var connectionCount: Int { count.load(ordering: .relaxed) }
-    /// How many connections are open.
+    /// The number of connections that are open.
     var openConnectionCount: Int { connections.withLock { $0.count } }
     /// The request heads that `serve` scripts read, in order.
     var requestHeads: [String] { heads.withLock { $0 } }
@@ -116,7 +116,7 @@ final class ScriptedServer: Sendable {
         }
     }
 
-    /// Reads a request head and notes it; `nil` if the peer closed.
+    /// Reads a request head and records it; `nil` if the peer closed.
     func head(from connection: Connection) -> String? {
         let head = connection.readHead()
         guard !head.isEmpty else { return nil }
@@ -124,7 +124,7 @@ final class ScriptedServer: Sendable {
         return head
     }
 
-    /// Stops listening and breaks every connection off.
+    /// Stops listening and closes every connection.
     func close() {
         shutdown(listener, Int32(SHUT_RDWR))
         connections.withLock { for descriptor in $0.values { shutdown(descriptor, Int32(SHUT_RDWR)) } }

@@ -3,10 +3,10 @@ import Synchronization
 
 @testable import TowlineDisk
 
-/// Passes calls on and lets some of them fail, as a plan says that is asked before each call.
+/// Passes calls on, and lets some of them fail according to a plan that is asked before each call.
 final class FaultySyscall: Syscall {
     enum Fault: Sendable {
-        /// The call does nothing and answers with this error.
+        /// The call does nothing and returns this error.
         case error(Int32)
         /// The call takes or gives only half of the bytes.
         case short
@@ -31,7 +31,7 @@ final class FaultySyscall: Syscall {
     private let base: any Syscall
     private let state: Mutex<State>
 
-    /// The plan gets the call and how many calls came before it.
+    /// Creates a relay to `base`. The plan gets the call and the number of calls before it.
     init(_ base: any Syscall = SystemCalls(), plan: @escaping @Sendable (Call, Int) -> Fault? = { _, _ in nil }) {
         self.base = base
         state = Mutex(State(plan: plan))
@@ -42,13 +42,13 @@ final class FaultySyscall: Syscall {
 
     func setPlan(_ plan: @escaping @Sendable (Call, Int) -> Fault?) { state.withLock { $0.plan = plan } }
 
-    /// From now on every file system has this number (statfs(2)).
+    /// Sets the type number that every file system returns from now on (statfs(2)).
     func setType(_ type: Int64) { state.withLock { $0.type = type } }
 
-    /// From now on so many bytes are free, on a disk that is not small.
+    /// Sets the number of free bytes from now on, on a disk that is not small.
     func setAvailable(_ available: Int64) { state.withLock { $0.available = available } }
 
-    /// From now on the number of the disk's plugging in is read from this file.
+    /// Sets the file that contains the disk's sequence number from now on.
     func setDiskSequence(file path: String) { state.withLock { $0.diskSequence = path } }
 
     private func fault(_ call: Call) -> Fault? {

@@ -2,7 +2,7 @@
 import TowlineCore
 
 extension MessageDigest {
-    /// The digest of a few bytes.
+    /// Returns the digest of a few bytes.
     static func value(of bytes: [UInt8], _ algorithm: Checksum.Algorithm) -> [UInt8] {
         let digest = MessageDigest(algorithm)
         bytes.withUnsafeBytes { digest.update($0) }

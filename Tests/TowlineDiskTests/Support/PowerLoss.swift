@@ -1,6 +1,6 @@
 @testable import TowlineDisk
 
-/// A generator with a seed (SplitMix64), so that a failure can be had again.
+/// A generator with a seed (SplitMix64), so that a failure can be reproduced.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -17,24 +17,24 @@ struct SeededGenerator: RandomNumberGenerator {
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 }
 
-/// Makes the disks that a power loss may leave behind.
+/// Makes the disks that a power loss may leave.
 ///
-/// What a sync covered is there. Of what came later each operation is there, or not, or, for a write, there in some
-/// of its sectors of 512 bytes. Names are apart from files: making a file durable does not make its name durable.
+/// A synced operation is kept. Each later operation is kept, lost or, for a write, kept in some of its sectors of 512
+/// bytes. Names are separate from files: making a file durable does not make its name durable.
 struct PowerLoss {
-    /// What happens to operations that no sync covered.
+    /// The fate of operations that no sync covered.
     private enum Fate: CaseIterable {
         case allLost, allKept, eachRandom, oneLost, oneKept, namesKept, namesLost
     }
 
-    /// The disk after the first `count` events, with nothing lost: what a SIGKILL leaves.
+    /// Returns the disk after the first `count` events with no loss, as a SIGKILL leaves it.
     static func kill(_ disk: SimulatedDisk, after count: Int, log: [DiskEvent]) -> DiskImage {
         var image = disk.base
         for event in log.prefix(count) { apply(event, to: &image) }
         return image
     }
 
-    /// One of the disks that a power loss after the first `count` events may leave.
+    /// Returns one of the disks that a power loss after the first `count` events may leave.
     static func strike(
         _ disk: SimulatedDisk, after count: Int, log: [DiskEvent], _ generator: inout SeededGenerator
     ) -> DiskImage {
@@ -74,7 +74,7 @@ struct PowerLoss {
         return image
     }
 
-    /// Indices of the events that no sync among `events` covers.
+    /// Returns the indices of the events that no sync among `events` covers.
     private static func pendingEvents(_ events: ArraySlice<DiskEvent>) -> [Int] {
         var pending: [Int] = []
         var synced: Set<Int> = []
@@ -107,7 +107,7 @@ struct PowerLoss {
 
     private static func apply(_ event: DiskEvent, to image: inout DiskImage) {
         func change(_ inode: Int, _ body: (inout SimulatedInode) -> Void) {
-            // A file whose first name was lost is still a file: another name may lead to it.
+            // A file whose first name was lost still exists: another name may refer to it.
             body(&image.inodes[inode, default: SimulatedInode(birth: Int64(inode))])
             image.lastInode = max(image.lastInode, inode)
         }
@@ -129,7 +129,7 @@ struct PowerLoss {
         }
     }
 
-    /// Some sectors of a write.
+    /// Applies some sectors of a write.
     private static func tear(_ event: DiskEvent, _ image: inout DiskImage, _ generator: inout SeededGenerator) {
         guard case .write(let inode, let offset, let bytes) = event else { return }
         var start = offset

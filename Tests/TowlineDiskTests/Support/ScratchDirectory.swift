@@ -18,7 +18,8 @@ final class ScratchDirectory {
         rmdir(path)
     }
 
-    /// Another descriptor of the open file that this process has under that name.
+    /// Returns another descriptor of the open file that this process has under that name; `nil` if there is no such
+    /// file.
     func duplicate(of name: String) -> Int32? {
         for number in Int32(3)..<1024 {
             var target = [CChar](repeating: 0, count: 4096)
@@ -52,7 +53,7 @@ final class ScratchDirectory {
         }
     }
 
-    /// Overwrites some bytes in place.
+    /// Overwrites some bytes at `offset`.
     func poke(_ name: String, at offset: Int, _ bytes: [UInt8]) {
         let file = open(path + "/" + name, O_WRONLY)
         pwrite(file, bytes, bytes.count, offset)
@@ -74,7 +75,7 @@ final class ScratchDirectory {
 
 private let patternTable: [UInt8] = (0..<(1 << 16)).map { UInt8(truncatingIfNeeded: ($0 * 31 + $0 / 251) % 255) | 1 }
 
-/// Bytes that differ from place to place; never zero.
+/// Returns bytes that depend on their offset; never zero.
 func pattern(_ range: Range<Int>, seed: UInt8 = 0) -> [UInt8] {
     var bytes: [UInt8] = []
     var start = range.lowerBound
@@ -96,7 +97,7 @@ extension OpenPart {
         if let slot { journal?.release(slot) }
     }
 
-    /// Bytes as the sink reads them.
+    /// Returns bytes as the sink reads them.
     func bytes(_ range: Range<Int>) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: range.count)
         let count = try bytes.withUnsafeMutableBytes { try sink.read(into: $0, at: Int64(range.lowerBound)) }
@@ -105,7 +106,7 @@ extension OpenPart {
 }
 
 extension DownloadRecord {
-    /// A record with everything in it.
+    /// Returns a record with a value for every field.
     static func sample(length: Int64?, generation: UInt32 = 1, name: String = "file") -> DownloadRecord {
         let checksums = [
             Checksum(algorithm: .sha256, value: Array(0..<32)), Checksum(algorithm: .crc32c, value: [1, 2, 3, 4]),
@@ -121,20 +122,20 @@ extension DownloadRecord {
 }
 
 extension PublishTerms {
-    /// Durable, and the name must be free.
+    /// Returns terms for a durable file under a free name.
     static func plain(_ length: Int64) -> PublishTerms {
         PublishTerms(existing: .fail, durable: true, length: length, modified: nil)
     }
 }
 
 extension FileStorage {
-    /// Surveys and expects an unfinished download.
+    /// Surveys the place and expects an unfinished download.
     func unfinished(_ place: Place) throws -> OpenPart? {
         if case .unfinished(let part) = try survey(place) { return part }
         return nil
     }
 
-    /// A journaled part file of `length`.
+    /// Creates a part file of `length`, with a journal unless `journaled` is `false`.
     func make(_ place: Place, length: Int64, generation: UInt32 = 1, journaled: Bool = true) throws -> OpenPart {
         try create(
             place, record: .sample(length: length, generation: generation, name: place.name),

@@ -3,32 +3,32 @@ import TowlineEngine
 
 @testable import TowlineDisk
 
-/// What a script tells the checker, in the order of the log.
+/// A note for the checker about a promise of the script, in the order of the log.
 enum ScriptNote: Sendable {
     /// A checkpoint returned: these bytes are promised to survive.
     case durable(ByteRangeSet)
-    /// Other bytes than the generation's are about to be written there.
+    /// The script is about to write bytes there that differ from the generation's.
     case spoiling(ByteRange)
-    /// `withdraw` begins: what was promised there is not any more.
+    /// `withdraw` begins: the promise for that range has ended.
     case withdrawing(ByteRange)
-    /// `withdraw` returned: nobody may claim the bytes from here on.
+    /// `withdraw` returned: the journal must not claim the bytes from here on.
     case withdrawn(ByteRange)
-    /// What was promised is not any more: a new generation, or the download is given up.
+    /// All promises end: a new generation begins, or the download is discarded.
     case abandoning
     /// The content may appear under the final name from here on.
     case publishing(generation: UInt32)
-    /// It is promised to be there.
+    /// The content is promised to be under the final name.
     case published(generation: UInt32)
 }
 
-/// Downloads a small file by hand, with everything that may happen on the way, in an order that a seed decides.
+/// Downloads a small file step by step, with every event that may happen, in an order that a seed determines.
 struct Script {
     static let name = "file"
     static let length: Int64 = 64 * 1024
     static let place = Place(directory: SimulatedDisk.directory, name: name)
     static let boot = BootIdentity(high: 1, low: 1)
 
-    /// The bytes of a generation; no two agree anywhere, and none is zero.
+    /// The bytes of each generation; no two agree anywhere, and none is zero.
     static let contents: [[UInt8]] = (0..<16).map { generation in
         var generator = SeededGenerator(seed: 77)
         return (0..<Int(length)).map { _ in
@@ -39,7 +39,7 @@ struct Script {
     static func record(generation: UInt32) -> DownloadRecord {
         DownloadRecord(
             source: "http://example.test/file",
-            // Long enough that a block of metadata fills several sectors, and can be torn.
+            // The URL is long enough that a block of metadata fills several sectors, and can be torn.
             resolved: "http://example.test/" + String(repeating: "f", count: 1500), name: name,
             representation: Representation(
                 completeLength: length, entityTag: EntityTag(fieldValue: "\"\(generation)\"")), checksums: [],
@@ -54,7 +54,7 @@ struct Script {
     private var slots: [(slot: any JournalSlot, position: Int64)] = []
 
     private let boot: BootIdentity
-    /// Replaces part files and gives downloads up more often than others do.
+    /// `true` to replace part files and discard downloads more often.
     var exchangesFiles = false
 
     init(_ disk: SimulatedDisk, seed: UInt64, boot: BootIdentity = Script.boot) {
@@ -65,12 +65,12 @@ struct Script {
         storage = FileStorage(syscall: disk, boot: boot)
     }
 
-    /// Whose content it is.
+    /// Returns the generation with these contents; `nil` if there is no such generation.
     static func generation(of bytes: [UInt8]?) -> UInt32? {
         bytes.flatMap { contents.firstIndex(of: $0) }.map { UInt32($0) }
     }
 
-    /// Takes `steps` steps, and then, by chance, goes on to the end.
+    /// Takes `steps` steps, and then, by chance, completes the download.
     mutating func run(steps: Int) async throws {
         try open()
         for _ in 0..<steps { try await step() }
@@ -148,7 +148,7 @@ struct Script {
         else { return }
         let start = Int64.random(in: run.lowerBound..<(run.upperBound - 1), using: &generator)
         let range = ByteRange(start, Int64.random(in: (start + 1)...run.upperBound, using: &generator))
-        // Leases are given back first, as an engine does that stops the attempts it no longer trusts.
+        // Leases are released first, as an engine does when it stops attempts that it no longer trusts.
         for slot in slots { journal.release(slot.slot) }
         slots = []
         disk.note(.spoiling(range))

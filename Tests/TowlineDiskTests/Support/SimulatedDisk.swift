@@ -3,14 +3,14 @@ import Synchronization
 
 @testable import TowlineDisk
 
-/// What one file is, apart from its name.
+/// The contents and attributes of one file, without its names.
 struct SimulatedInode: Sendable {
     var bytes: [UInt8] = []
     var birth: Int64 = 0
     var owner = geteuid()
     var modified: Int64 = 0
     var attributes: [String: [UInt8]] = [:]
-    /// Blocks of 4096 bytes that were written to; the rest are holes.
+    /// The blocks of 4096 bytes that were written to; the rest are holes.
     var blocks: Set<Int> = []
 
     mutating func write(_ data: UnsafeRawBufferPointer, at offset: Int) {
@@ -28,12 +28,12 @@ struct SimulatedInode: Sendable {
     }
 }
 
-/// What is on a disk: one directory.
+/// The contents of a disk with one directory.
 struct DiskImage: Sendable {
     var inodes: [Int: SimulatedInode] = [:]
     var names: [String: Int] = [:]
     var lastInode = 0
-    /// Some file systems do not tell when an inode was made.
+    /// `false` to simulate a file system that does not store birth times.
     var keepsBirthTimes = true
 
     subscript(name: String) -> [UInt8]? { names[name].flatMap { inodes[$0]?.bytes } }
@@ -47,15 +47,15 @@ struct DiskImage: Sendable {
     }
 }
 
-/// One entry of the log: what would go to the device, and what makes it stay there.
+/// One entry of the log: a change sent to the device, or a sync that makes changes durable.
 enum DiskEvent: Sendable {
     case write(inode: Int, offset: Int, bytes: [UInt8])
     case resize(inode: Int, length: Int)
     case attribute(inode: Int, name: String, value: [UInt8])
     case modified(inode: Int, seconds: Int64)
     case enter(name: String, inode: Int)
-    /// The file's own word that a name leads to it, after a time without any. Where that is lost, so are its names: a check
-    /// of ext4 without a journal takes the file for a deleted one.
+    /// The inode counts its name again after a time without any. If this event is lost, so are the file's names: a
+    /// check of ext4 without a journal takes the file for a deleted one.
     case counted(inode: Int)
     case rename(from: String, to: String, inode: Int)
     case remove(name: String)
@@ -64,8 +64,8 @@ enum DiskEvent: Sendable {
     case note(ScriptNote)
 }
 
-/// A disk in memory with one directory, "/disk", that logs what is done to it. Syncs of a kind in `ignored` are
-/// answered and forgotten, as a mutation of the code under test would.
+/// A disk in memory with one directory, "/disk", that logs all operations. Syncs of a kind in `ignored` succeed without
+/// effect, as in a mutation of the code under test.
 final class SimulatedDisk: Syscall {
     static let directory = "/disk"
 
@@ -77,18 +77,18 @@ final class SimulatedDisk: Syscall {
         case retiredJournal
         case partWithItsName
 
-        /// Those of a download with a journal.
+        /// The syncs of a download with a journal.
         static let journaled: [SyncKind] = [
             .partAtCheckpoint, .partAtPublish, .directoryAfterPublish, .directoryBeforeDurableMarks, .retiredJournal,
         ]
-        /// Those of a small file.
+        /// The syncs of a small file.
         static let small: [SyncKind] = [.partAtPublish, .partWithItsName, .directoryAfterPublish]
     }
 
     private struct State {
         var image: DiskImage
         var log: [DiskEvent] = []
-        /// Descriptors; 0 stands for the directory. Numbers are never used again.
+        /// The inode of each open descriptor; 0 stands for the directory. Descriptors are never reused.
         var open: [Int32: Int] = [:]
         var lastDescriptor: Int32 = 2
         var locks: [Int: Int32] = [:]
@@ -101,7 +101,7 @@ final class SimulatedDisk: Syscall {
     let base: DiskImage
 
     /// - Parameters:
-    ///   - log: what was done to `base` and led to `image`, in another process perhaps.
+    /// - log: The operations that led from `base` to `image`, perhaps in another process.
     init(
         _ image: DiskImage = DiskImage(), ignored: SyncKind? = nil, type: Int64 = 0, log: [DiskEvent] = [],
         base: DiskImage? = nil
@@ -117,7 +117,7 @@ final class SimulatedDisk: Syscall {
 
     func note(_ note: ScriptNote) { state.withLock { $0.log.append(.note(note)) } }
 
-    /// SIGKILL: descriptors and locks are gone, the page cache stays.
+    /// Simulates SIGKILL: descriptors and locks are released, the page cache stays.
     func killProcess() {
         state.withLock {
             $0.open = [:]

@@ -4,7 +4,7 @@ import TowlineCore
 
 @testable import TowlineEngine
 
-/// A time that stands still until it is moved.
+/// A clock that stands still until the test advances it.
 final class ManualClock: Sendable {
     private let time = Mutex(Duration.seconds(1000))
 
@@ -14,7 +14,7 @@ final class ManualClock: Sendable {
     func advance(_ duration: Duration) { time.withLock { $0 += duration } }
 }
 
-/// What reached the sink and the journal, in order.
+/// The writes that reached the sink and the marks that reached the journal, in order.
 final class StorageLog: Sendable {
     enum Entry: Hashable, Sendable {
         case written(ByteRange)
@@ -33,7 +33,7 @@ final class StorageLog: Sendable {
 
     func append(_ entry: Entry) { list.withLock { $0.append(entry) } }
 
-    /// Whether each mark came after all bytes from `start` up to it.
+    /// Returns whether each mark came after all bytes from `start` up to the mark.
     func marksFollowBytes(from start: Int64) -> Bool {
         var written = ByteRangeSet()
         for entry in entries {
@@ -46,7 +46,7 @@ final class StorageLog: Sendable {
     }
 }
 
-/// A sink in memory. Of the port's methods an attempt uses three; the others do nothing.
+/// A sink in memory. An attempt uses three of the port's methods; the others do nothing.
 final class MemorySink: PipeSink {
     private struct State {
         var bytes: [UInt8]
@@ -66,7 +66,7 @@ final class MemorySink: PipeSink {
 
     var bytes: [UInt8] { state.withLock { $0.bytes } }
 
-    /// Writes that reach beyond the offset fail.
+    /// Makes writes that reach beyond the offset fail.
     func fail(from offset: Int64) { state.withLock { $0.failsFrom = offset } }
 
     func failReading() { state.withLock { $0.failsReading = true } }
@@ -116,7 +116,7 @@ final class MemorySink: PipeSink {
     func close() {}
 }
 
-/// A slot that writes its marks into the log.
+/// A slot that records its marks in the log.
 final class RecordingSlot: JournalSlot {
     private let log: StorageLog
     private let failsFrom: Int64
@@ -132,7 +132,7 @@ final class RecordingSlot: JournalSlot {
     }
 }
 
-/// Adds bytes up instead of hashing them; matches a checksum whose first byte is the sum.
+/// Adds up bytes instead of hashing them; matches a checksum whose first byte is the sum.
 final class AddingHasher: ContentHasher {
     private let expected: UInt8?
     private var sum: UInt8 = 0

@@ -4,7 +4,7 @@ import Testing
 @testable import TowlineCore
 @testable import TowlineEngine
 
-/// One `AttemptWriter` with everything around it replaced.
+/// One `AttemptWriter` with test doubles for its surroundings.
 final class WriterBench: Sendable {
     static let complete: Int64 = 1 << 20
 
@@ -14,7 +14,7 @@ final class WriterBench: Sendable {
     let writer: AttemptWriter
     private let list: ReportList
 
-    /// A writer of `lease`, of a file whose bytes up to `held`, or else up to the lease, are held.
+    /// Creates a writer for `lease`. The file's bytes up to `held`, or else up to the lease, are held.
     init(
         _ lease: ByteRange, overlap: Int64 = 0, held: Int64? = nil, joinsDirectly: Bool = true, hasSlot: Bool = true,
         marksFailFrom: Int64 = .max, limiters: [RateLimiter] = [], mayGather: Bool = false,
@@ -42,14 +42,14 @@ final class WriterBench: Sendable {
             report: list.append)
     }
 
-    /// The file's bytes.
+    /// Returns the file's bytes of the range.
     static func content(_ range: ByteRange) -> [UInt8] {
         (range.lowerBound..<range.upperBound).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
     }
 
     var reports: [AttemptWriter.Report] { list.all }
 
-    /// How the attempt ended, in a word.
+    /// The result of the attempt, in a word; `nil` if it has not ended.
     var ending: String? {
         for case .ended(let id, let result) in reports where id == AttemptID(7) {
             return Self.word(result)
@@ -57,7 +57,7 @@ final class WriterBench: Sendable {
         return nil
     }
 
-    /// A result, in a word.
+    /// Returns a word for a result.
     static func word(_ result: AttemptResult) -> String {
         switch result {
         case .complete: "complete"
@@ -71,7 +71,7 @@ final class WriterBench: Sendable {
         }
     }
 
-    /// A 206 for the range.
+    /// Receives the head of a 206 for the range.
     @discardableResult
     func head(_ range: ByteRange, _ more: [(String, String)] = []) -> HeadDisposition {
         let fields = [
@@ -81,11 +81,12 @@ final class WriterBench: Sendable {
         return writer.receivedHead(ResponseHead(status: 206, fields: HTTPFields(fields + more)))
     }
 
-    /// The file's bytes of the range.
+    /// Receives the file's bytes of the range.
     @discardableResult
     func body(_ range: ByteRange, rests: Bool = true) -> String { body(Self.content(range), rests: rests) }
 
-    /// Any bytes; says what the writer made of them. After them, if it `rests`, nothing comes for a while.
+    /// Receives any bytes and returns the writer's answer in a word. If `rests`, no further bytes are available after
+    /// them.
     @discardableResult
     func body(_ bytes: [UInt8], rests: Bool = true) -> String {
         switch bytes.withUnsafeBytes(writer.receivedBody) {
@@ -96,13 +97,13 @@ final class WriterBench: Sendable {
         }
     }
 
-    /// Whether the sink holds the file's bytes of the range.
+    /// Returns whether the sink holds the file's bytes of the range.
     func holds(_ range: ByteRange) -> Bool {
         sink.bytes.dropFirst(Int(range.lowerBound)).prefix(Int(range.count)).elementsEqual(Self.content(range))
     }
 }
 
-/// What a writer reported.
+/// The reports of a writer.
 private final class ReportList: Sendable {
     private let list = Mutex<[AttemptWriter.Report]>([])
 

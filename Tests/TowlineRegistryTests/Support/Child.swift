@@ -1,13 +1,13 @@
 import Foundation
 import Glibc
 
-/// A program that runs beside the test, with pipes to both of its ends.
+/// A program that runs during a test, with pipes for its input and output.
 final class Child {
     let process = Process()
     private let input = Pipe()
     private let output = Pipe()
 
-    /// `registry-victim` of the build: beside the running tests.
+    /// The path of the built program `registry-victim`, in the directory of the running tests.
     static var victim: String {
         let own = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         return own.deletingLastPathComponent().path + "/registry-victim"
@@ -22,7 +22,7 @@ final class Child {
         try process.run()
     }
 
-    /// Reads until a line is there; `false` if the output ends first.
+    /// Reads the output until it contains a line. Returns `false` if the output ends first.
     func wait(for line: String) -> Bool {
         var seen = Data()
         while true {
@@ -33,7 +33,7 @@ final class Child {
         }
     }
 
-    /// Everything it says, until it ends.
+    /// Closes the input, waits for the end of the program, and returns the remaining output.
     func finish() -> String {
         try? input.fileHandleForWriting.close()
         let all = output.fileHandleForReading.readDataToEndOfFile()

@@ -1,7 +1,7 @@
-/// A directory after the first events of a log and then a power loss: what was synced is there; of everything else
-/// any part may be, in sectors of 512 bytes.
+/// A simulated directory after the first events of a log and a power failure. Synced data is kept. Any part of the
+/// other data may be kept, in sectors of 512 bytes.
 struct ReplayedDisk {
-    /// Files by name. What is known to be on the disk, and what came after.
+    /// A file: its durable bytes, and the changes since the last sync.
     private struct File {
         var durable: [UInt8]
         var pending: [Change] = []
@@ -12,12 +12,12 @@ struct ReplayedDisk {
         case truncate(Int)
     }
 
-    /// Names are bound to files by number: a rename moves the name, not the bytes.
+    /// The files. Names refer to files by index, so that a rename changes the name and not the bytes.
     private var files: [File] = []
     private var names: [String: Int] = [:]
     private var durableNames: [String: Int] = [:]
     private var nameChanges: [(from: String?, to: String?, file: Int)] = []
-    /// Files whose syncs do nothing: to show that they are needed.
+    /// The name of the file whose syncs are ignored, to show that they are needed; `nil` for none.
     private let unsynced: String?
 
     init(_ base: [String: [UInt8]], ignoringSyncsOf unsynced: String? = nil) {
@@ -71,9 +71,9 @@ struct ReplayedDisk {
         return length
     }
 
-    /// One of the states that a power loss now may leave.
+    /// Returns a random state of the directory after a power failure at this point.
     func strike(_ generator: inout SeededGenerator) -> [String: [UInt8]] {
-        // A file system with ordered metadata keeps a first part of the changes of names, others any of them.
+        // A file system with ordered metadata keeps a prefix of the name changes. Other file systems keep any of them.
         var bound = durableNames
         let isOrdered = Bool.random(using: &generator)
         let kept = Int.random(in: 0...nameChanges.count, using: &generator)

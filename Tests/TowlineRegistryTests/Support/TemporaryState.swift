@@ -4,7 +4,7 @@ import TowlineEngine
 
 @testable import TowlineRegistry
 
-/// A directory for one test, gone with it.
+/// A temporary directory for one test, which is deleted when the object is released.
 final class TemporaryState {
     let path: String
     var directory: String { path + "/state" }
@@ -23,7 +23,7 @@ final class TemporaryState {
 
     /// The names in the state directory.
     var names: [String] { listNames(directory) }
-    /// All of a file.
+    /// Returns the bytes of a file in the state directory.
     func bytes(_ name: String) -> [UInt8] { readFile(directory + "/" + name) }
 
     func mode(_ name: String) -> UInt32 {
@@ -76,7 +76,7 @@ func writeFile(_ path: String, _ bytes: [UInt8], mode: UInt32 = 0o600) {
     close(file)
 }
 
-/// Random numbers that are the same in each run.
+/// A generator of random numbers that are the same in each run.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
     init(seed: UInt64) { state = seed }
@@ -90,7 +90,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// Downloads by number: the same number is the same download.
+/// Sample downloads. The same number always results in the same download.
 enum Sample {
     static func id(_ number: Int) -> DownloadID {
         DownloadID(milliseconds: 1_700_000_000_000 + UInt64(number), random: (7, UInt64(number)))

@@ -1,4 +1,4 @@
-/// What a process did to the files of one directory, and what it said meanwhile, as `strace` saw it.
+/// The file operations of a process in one directory and its output, as recorded by `strace`.
 struct WriteLog {
     enum Event {
         case create(String)
@@ -12,7 +12,7 @@ struct WriteLog {
         case say(String)
     }
 
-    /// Arguments for `strace` in front of the program's own.
+    /// Returns the arguments of `strace`, which precede the program and its arguments.
     static func arguments(output: String) -> [String] {
         [
             "-f", "-xx", "-s", "200000", "-o", output, "-e",
@@ -25,7 +25,7 @@ struct WriteLog {
     private var files: [Int: String] = [:]
     private var known: Set<String>
 
-    /// Reads a trace; `names` were in the directory before.
+    /// Reads a trace. `names` are the files that existed in the directory before.
     init(_ trace: [UInt8], directory: String, names: Set<String>) {
         self.directory = directory
         known = names
@@ -52,7 +52,7 @@ struct WriteLog {
         let words = String(decoding: line[(equals + 1)...], as: UTF8.self).split(separator: " ")
         guard let result = words.first.flatMap({ Int($0) }), result >= 0 else { return }
         let strings = WriteLog.strings(line[open...])
-        // The numbers after the last string, or all of them.
+        // Reads the numbers after the last string, or all numbers if there is no string.
         let start = line.lastIndex(of: 0x22) ?? open
         let numbers = String(decoding: line[start..<equals], as: UTF8.self)
             .split { !($0.isNumber || $0 == "-") }.compactMap { Int($0) }
@@ -89,11 +89,12 @@ struct WriteLog {
 
     private mutating func written(_ file: Int, _ offset: Int?, _ bytes: [UInt8]) {
         guard let name = tracked(file) else { return }
-        // Only the list of directories is appended to.
+        // A write without an offset appends. Only the list of directories is written in this way.
         events.append(.write(name, offset: offset ?? -1, bytes))
     }
 
-    /// The shared memory is a cache of the log's: after a power loss it is not there.
+    /// Returns the name of a file. Ignores the shared memory file, a cache of the log that does not survive a power
+    /// failure.
     private func tracked(_ file: Int) -> String? {
         guard let name = files[file], !name.isEmpty, !name.hasSuffix("-shm") else { return nil }
         return name
@@ -104,7 +105,7 @@ struct WriteLog {
         return path.hasPrefix(directory + "/") ? String(path.dropFirst(directory.utf8.count + 1)) : nil
     }
 
-    /// What stands between quotes, in `\xNN` all of it.
+    /// Returns the quoted strings of a line, whose bytes are all in the form `\xNN`.
     private static func strings(_ line: ArraySlice<UInt8>) -> [[UInt8]] {
         line.withUnsafeBufferPointer { line in
             var strings: [[UInt8]] = []

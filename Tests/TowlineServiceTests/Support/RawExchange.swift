@@ -1,16 +1,16 @@
 import Foundation
 
-/// One HTTP exchange, byte by byte, over a socket of its own: what a test says is what goes out.
+/// One HTTP exchange on a separate socket. The bytes of the test are sent unchanged.
 struct RawExchange {
-    /// Where to.
+    /// The address of the server.
     enum Place {
         case socket(String)
         case port(Int)
-        /// Another address of the loopback, as its last number.
+        /// The loopback address 127.0.0.N with the number N.
         case loopback(UInt8, port: Int)
     }
 
-    /// What came back.
+    /// The response of the server.
     struct Answer {
         let status: Int
         let fields: [String: String]
@@ -23,7 +23,7 @@ struct RawExchange {
 
     struct Unreachable: Error { let number: Int32 }
 
-    /// Connects; the descriptor is the caller's.
+    /// Connects to the server and returns the descriptor, which the caller must close.
     static func connect(_ place: Place) throws -> Int32 {
         var result: Int32
         let descriptor: Int32
@@ -72,7 +72,7 @@ struct RawExchange {
         }
     }
 
-    /// Everything until the other side closes.
+    /// Reads until the server closes the connection or the connection times out, and returns the bytes.
     static func readAll(_ descriptor: Int32) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65536)
@@ -83,7 +83,7 @@ struct RawExchange {
         }
     }
 
-    /// Sends a request and reads the answer, on a thread that may wait.
+    /// Sends a request and returns the response. Runs on a separate thread, which may block.
     static func send(
         _ method: String, _ target: String, to place: Place, fields: [String: String] = [:], body: [UInt8] = []
     ) async throws -> Answer {
@@ -115,7 +115,7 @@ struct RawExchange {
         return parse(readAnswer(descriptor))
     }
 
-    /// One whole answer, or everything until the other side closes.
+    /// Reads one complete response, or all bytes until the server closes the connection.
     private static func readAnswer(_ descriptor: Int32) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65536)

@@ -4,7 +4,7 @@ import Towline
 import TowlineService
 import TowlineWire
 
-/// A service in this process, with a server to download from.
+/// A service in this process, with a server that supplies downloads.
 final class ServiceSite: Sendable {
     let server: FaultServer
     let root: URL
@@ -47,7 +47,7 @@ final class ServiceSite: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: root) }
 
-    /// Ends it, in order.
+    /// Stops the service and the server in order.
     func stop() async throws {
         await service.stop()
         try await running.value
@@ -57,14 +57,14 @@ final class ServiceSite: Sendable {
     var socket: RawExchange.Place { .socket(root.appendingPathComponent("run/towd.sock").path) }
     var downloads: URL { root.appendingPathComponent("downloads") }
 
-    /// Asks over the socket.
+    /// Sends a request over the Unix socket.
     func ask(_ method: String, _ path: String, _ body: [String: Any]? = nil) async throws -> RawExchange.Answer {
         let bytes = try body.map { Array(try JSONSerialization.data(withJSONObject: $0)) } ?? []
         return try await RawExchange.send(
             method, Wire.base + path, to: socket, fields: ["Content-Type": "application/json"], body: bytes)
     }
 
-    /// Asks over TCP, without the token unless `fields` contain it.
+    /// Sends a request over TCP, without the token unless `fields` contain it.
     func askOverTCP(
         _ method: String, _ path: String, _ fields: [String: String] = [:], body: String = ""
     ) async throws -> RawExchange.Answer {
@@ -73,7 +73,7 @@ final class ServiceSite: Sendable {
             method, Wire.base + path, to: .port(port), fields: all, body: Array(body.utf8))
     }
 
-    /// Signs in over TCP and returns the field `Set-Cookie` of the answer.
+    /// Signs in over TCP and returns the field `Set-Cookie` of the response.
     func signIn(_ fields: [String: String] = [:]) async throws -> String {
         let body = #"{"token":"\#(service.token.text)"}"#
         let answer = try await askOverTCP("POST", "/session", fields, body: body)
@@ -88,7 +88,7 @@ final class ServiceSite: Sendable {
         try await String(signIn(fields).prefix { $0 != ";" })
     }
 
-    /// Adds a download and returns its name.
+    /// Adds a download and returns its identifier.
     func add(_ path: String, _ options: [String: Any] = [:]) async throws -> String {
         let body = options.merging(["url": server.url(path)]) { old, _ in old }
         let answer = try await ask("POST", "/downloads", body)
@@ -103,12 +103,12 @@ final class ServiceSite: Sendable {
         let text: String
     }
 
-    /// Waits until a download does that.
+    /// Waits until a download has this state.
     func wait(_ id: String, for state: DownloadState) async throws {
         try await wait(id) { $0.state == state }
     }
 
-    /// Waits until a download is like that, by its snapshots.
+    /// Waits until a snapshot of a download fits.
     func wait(_ id: String, until fits: (DownloadSnapshot) -> Bool) async throws {
         guard let name = DownloadID(id), let download = try await service.downloader.download(name) else {
             throw Unexpected(status: 0, text: "no such download")

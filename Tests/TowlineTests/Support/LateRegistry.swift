@@ -1,8 +1,8 @@
 import TowlineCore
 import TowlineEngine
 
-/// A registry whose answer to "what is next?" can be kept back after it was read, as a busy disk may; and that cannot be
-/// written while its disk is full.
+/// A registry that simulates a slow disk, by delaying the results of `nextQueued` and some changes, and a full disk, by
+/// refusing changes.
 actor LateRegistry: Registry {
     private let base: any Registry
     private var keepsBack = false
@@ -10,18 +10,18 @@ actor LateRegistry: Registry {
     private var kept: [CheckedContinuation<Void, Never>] = []
     private var readers: [CheckedContinuation<Void, Never>] = []
     private var isFull = false
-    /// How often a change was refused.
+    /// The number of refused changes.
     private(set) var refusals = 0
 
-    /// The states that were written, in their order.
+    /// The states that were written, in order.
     private(set) var written: [RegisteredState] = []
 
     init(_ base: any Registry) { self.base = base }
 
-    /// From now on, or from now on no more, nothing but additions can be written.
+    /// Makes the disk full or not full. A full disk refuses all changes except additions.
     func fill(_ isFull: Bool = true) { self.isFull = isFull }
 
-    /// How often a change was refused since this was last asked.
+    /// Returns the number of refused changes since the last call.
     func takeRefusals() -> Int {
         defer { refusals = 0 }
         return refusals
@@ -33,21 +33,21 @@ actor LateRegistry: Registry {
         throw TowlineError(.diskFull, "the list cannot be written: no space left on device")
     }
 
-    /// From now on, what was read is not handed over.
+    /// Delays all further results of `nextQueued` until `handOver` or `letGo` is called.
     func keepBack() { keepsBack = true }
 
-    /// Returns when an answer was read and is kept back.
+    /// Waits until a result or a change is delayed.
     func somethingWasRead() async {
         if kept.isEmpty { await withCheckedContinuation { readers.append($0) } }
     }
 
-    /// Hands over what was kept back, and keeps back the next.
+    /// Delivers the delayed results. Later results are delayed again.
     func handOver() {
         for answer in kept { answer.resume() }
         kept = []
     }
 
-    /// Hands over everything.
+    /// Delivers the delayed results and stops delaying.
     func letGo() {
         keepsBack = false
         handOver()
@@ -96,7 +96,7 @@ actor LateRegistry: Registry {
         return try await base.apply(changes)
     }
 
-    /// The next change to that state is written only when it is let go.
+    /// Delays the next change to this state until `handOver` or `letGo` is called.
     func holdBack(_ state: RegisteredState) { heldState = state }
 
     func move(_ id: DownloadID, before: DownloadID?) async throws(TowlineError) {

@@ -7,7 +7,7 @@ import TowlineRegistry
 
 @testable import Towline
 
-/// A center whose list may be busy or full, with a server and a folder for downloads.
+/// A download center with a list that can be slow or full, a server and a directory for downloads.
 struct Scene {
     let site: Site
     let registry: LateRegistry

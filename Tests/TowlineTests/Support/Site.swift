@@ -45,7 +45,7 @@ final class Site: Sendable {
 }
 
 extension Download {
-    /// Waits until it is like that; fails where its snapshots end before.
+    /// Waits for a snapshot that fits and returns it. Throws if the snapshots end earlier.
     @discardableResult
     func reaches(_ fits: @Sendable (DownloadSnapshot) -> Bool) async throws -> DownloadSnapshot {
         for await snapshot in await snapshots where fits(snapshot) { return snapshot }

@@ -6,7 +6,7 @@ import TowlineEngine
 
 @testable import Towline
 
-/// A disk whose answers wait for a gate, and that counts the journals it reads.
+/// A disk whose operations can wait for a gate, and that records which journals are read.
 final class WatchedFiles: DownloadFiles {
     private let base: any DownloadFiles
     private let gate = Mutex<Gate?>(nil)
@@ -15,13 +15,13 @@ final class WatchedFiles: DownloadFiles {
 
     init(_ base: any DownloadFiles) { self.base = base }
 
-    /// From now on, nothing is answered before the gate opens.
+    /// Makes all further operations wait until the gate opens.
     func wait(for gate: Gate) { self.gate.withLock { $0 = gate } }
 
-    /// How many answers wait.
+    /// The number of operations that wait for the gate.
     var waitingAnswers: Int { waiting.load(ordering: .relaxed) }
 
-    /// The downloads whose journals were read since this was last called.
+    /// Returns the downloads whose journals were read since the last call.
     func takeReads() -> [DownloadID] {
         reads.withLock { reads in
             defer { reads = [] }
