@@ -1,15 +1,15 @@
 internal import TowlineCore
 
-/// A transfer while it is one request for a file that may be small (`SmallFilePolicy`).
+/// Runs a download in a batch as a single request, because its file may be small (`SmallFilePolicy`).
 ///
-/// If the response comes at once and is a complete small file, this type publishes the file. Anything else, such as
-/// another response, a short wait or a stop, is left to a `TransferRun`, which takes over the request.
+/// If the response comes at once and is a complete small file, this type publishes the file. Otherwise, such as after
+/// an error response, a short wait or a stop, it hands the request over to a `TransferRun`.
 struct SmallFileRun {
     private let item: BatchRoster.Item
     private let services: TransferServices
-    /// The observer. Held here, because a transfer holds its observer weakly.
+    /// The observer of the download. Held here, because a transfer holds its observer weakly.
     private let observer: BatchRelay
-    /// The mailbox for events.
+    /// The queue of events for this download; a `TransferRun` that takes over uses the same queue.
     let mailbox = TransferMailbox()
 
     private let launcher: AttemptLauncher
@@ -21,18 +21,18 @@ struct SmallFileRun {
         self.observer = observer
     }
 
-    /// A running request, and the destination of its file.
+    /// The running request, and the place of its file.
     private struct Request {
         var writer: AttemptWriter
         var startedAt: Duration
         var answersBefore: Int
         var admission: HTTPURL.Origin?
         var place: Place
-        /// The name from the URL; `nil` if the user chose a name.
+        /// The file name from the URL, which the response must confirm; `nil` if the user chose a name.
         var nameOfURL: String?
         let source: String
 
-        /// Returns the verdict on the response if its complete delivery is the only event; otherwise `nil`.
+        /// Returns the verdict on the response if the only event reports that it arrived completely; otherwise `nil`.
         func delivered(in events: [TransferMailbox.Event]) -> ResponseVerdict? {
             guard events.count == 1, case .attempt(.delivered(let id, let verdict)) = events[0], id == writer.plan.id
             else { return nil }
@@ -40,7 +40,7 @@ struct SmallFileRun {
         }
     }
 
-    /// Runs the transfer and returns its result.
+    /// Runs the download and returns its result: the completed transfer or the error.
     nonisolated(nonsending) func result() async -> Result<CompletedTransfer, TowlineError> {
         defer { withExtendedLifetime(observer) {} }
         guard var request = ask() else { return await transfer(nil).result() }
@@ -52,17 +52,19 @@ struct SmallFileRun {
         var isOver = false
         if let verdict = request.delivered(in: events), let facts = whole(verdict, request) {
             services.board.answered(verdict, from: request.writer.plan.url.origin)
+            trace(verdict, of: request, "publish the file")
             do throws(TowlineError) {
                 switch try await publish(facts, request) {
                 case .published(let file):
-                    if services.traces { observer.traced("\(TransferTrace.response(verdict)) -> publish the file") }
                     tell(facts, verdict, request)
                     observer.slot.note(silence: false, of: request.writer.plan.url.origin)
                     mailbox.close()
                     let length = facts.representation.completeLength ?? 0
                     return .success(CompletedTransfer(outcome: .published(file), receivedBytes: length))
                 // The bytes are lost, so the whole file must be requested again.
-                case .lost: return await transfer(nil).result()
+                case .lost:
+                    if services.traces { observer.traced("the disk failed and the bytes are lost -> start again") }
+                    return await transfer(nil).result()
                 case .declined:
                     request.admission = nil
                     isOver = true
@@ -85,7 +87,7 @@ struct SmallFileRun {
             slot: observer.slot, item: item)
     }
 
-    /// Returns the first events of the request; only `.look` if nothing happens for `TickPolicy.patience`.
+    /// Returns the first events of the request; only `.look` if none occurs within `TickPolicy.patience` (500 ms).
     private nonisolated(nonsending) func firstEvents() async -> [TransferMailbox.Event] {
         services.load.enter()
         defer { services.load.leave() }
@@ -97,10 +99,16 @@ struct SmallFileRun {
 
     // MARK: Asking
 
-    /// Returns whether there is no rate limit, no file to overwrite, and no user in the URL.
+    /// Returns whether a single request is enough to begin: no rate limit, no file to overwrite, and no user in the
+    /// URL.
     private var isPlain: Bool {
         (item.options.rateLimit ?? 0) == 0 && !services.limiter.isLimited && item.options.existing != .overwrite
             && item.options.url.userInfo == nil
+    }
+
+    private func trace(_ verdict: ResponseVerdict, of request: Request, _ action: String) {
+        guard services.traces else { return }
+        observer.traced("\(TransferTrace.response(to: request.writer.plan.id, verdict)) -> \(action)")
     }
 
     private func launch(_ plan: AttemptPlan, hostCeiling: Int?) -> AttemptWriter {
@@ -108,7 +116,7 @@ struct SmallFileRun {
         return launcher.launch(plan, hostCeiling: hostCeiling)
     }
 
-    /// Sends the first request. Returns `nil` if a `TransferRun` must check or decide more first.
+    /// Sends the first request. Returns `nil`, without a request, if a `TransferRun` must check or decide more first.
     private func ask() -> Request? {
         guard isPlain, case .file(let directory, let name) = item.options.target else { return nil }
         let terms = TransferTerms(item.options)
@@ -122,12 +130,12 @@ struct SmallFileRun {
         let origin = item.options.url.origin
         // An attempt at a silent host must not take a slot from others. A `TransferRun` sees to that.
         guard !observer.slot.isSilent(origin) else { return nil }
-        let host = services.board.standing(origin)
+        let host = services.board.state(of: origin)
         guard (host.notBefore ?? .zero) <= services.now else { return nil }
         let sharing = mayShare ? host.nextSharing : .none
         guard sharing != .none || services.admit(origin, from: origin) else { return nil }
         let plan = SmallFilePolicy.plan(
-            terms, id: TransferRun.firstID(), sharing: sharing, wantsDigest: host.wantsDigest)
+            terms, id: AttemptID(TransferRun.firstID().value + 1), sharing: sharing, wantsDigest: host.wantsDigest)
         let startedAt = services.now
         return Request(
             writer: launch(plan, hostCeiling: host.ceiling), startedAt: startedAt, answersBefore: host.answers,
@@ -136,13 +144,13 @@ struct SmallFileRun {
         )
     }
 
-    /// Sends the request that replaces `last` after a redirect. Returns `nil` if the response is no redirect, or if a
-    /// `TransferRun` must decide more.
+    /// Sends the request to the target of a redirect, after the request `last`. Returns `nil` if the response is no
+    /// redirect, or if a `TransferRun` must decide more.
     private func follow(_ last: Request, _ events: [TransferMailbox.Event]) -> Request? {
         guard let verdict = last.delivered(in: events), case .redirect(_, let linked, _) = verdict else { return nil }
         let terms = TransferTerms(item.options)
         guard let target = target(of: verdict, after: last.writer.plan, terms) else { return nil }
-        let host = services.board.standing(target.origin)
+        let host = services.board.state(of: target.origin)
         guard (host.notBefore ?? .zero) <= services.now else { return nil }
         let sharing = mayShare ? host.nextSharing : .none
         var request = last
@@ -155,11 +163,12 @@ struct SmallFileRun {
         }
         guard changeAdmission(of: &request, to: sharing == .none ? target.origin : nil) else { return nil }
         end(last)
+        trace(verdict, of: last, "follow it")
         let url = last.writer.plan.url
         services.board.answered(verdict, from: url.origin)
         if let notice = RedirectPolicy.notice(from: url, to: target) { observer.noticed(notice) }
         let plan = SmallFilePolicy.plan(
-            terms, at: target, after: last.writer.plan, id: TransferRun.firstID(), sharing: sharing,
+            terms, at: target, after: last.writer.plan, id: AttemptID(last.writer.plan.id.value + 1), sharing: sharing,
             wantsDigest: host.wantsDigest, linked: linked)
         request.startedAt = services.now
         request.answersBefore = host.answers
@@ -174,8 +183,10 @@ struct SmallFileRun {
         return target
     }
 
+    /// Counts the request as one with a connection of its own at another host (`HostBoard.admit`).
+    ///
     /// - Parameter origin: the host, if the request needs a connection of its own there; otherwise `nil`.
-    /// - Returns: `false` if that host has no room.
+    /// - Returns: `false` if that host has no room; the request is then counted as before.
     private func changeAdmission(of request: inout Request, to origin: HTTPURL.Origin?) -> Bool {
         guard request.admission != origin else { return true }
         if let origin, !services.admit(origin, from: item.options.url.origin) { return false }
@@ -188,7 +199,7 @@ struct SmallFileRun {
 
     // MARK: Publishing
 
-    /// Returns the facts of a response that is a complete and verified small file for a free destination; otherwise
+    /// Returns the facts in a response that is a complete and verified small file for a free file name; otherwise
     /// `nil`.
     private func whole(_ verdict: ResponseVerdict, _ request: Request) -> ResponseFacts? {
         let writer = request.writer
@@ -215,7 +226,7 @@ struct SmallFileRun {
         return hasher.matches()
     }
 
-    /// Reports the notices about a published file, as a state machine would.
+    /// Reports the notices about a published file that a state machine would report.
     private func tell(_ facts: ResponseFacts, _ verdict: ResponseVerdict, _ request: Request) {
         for text in services.storage.takeNotices(inDirectory: request.place.directory) {
             observer.noticed(TransferNotice(.warning, .disk, text))
@@ -254,13 +265,14 @@ struct SmallFileRun {
         return outcome
     }
 
-    /// Marks the request as ended, and releases the admission, because the host is not needed any more.
+    /// Records that the request has ended, and that the host no longer counts it, because no connection is needed any
+    /// more.
     private func leave(_ request: Request) {
         end(request)
         if let admission = request.admission { services.board.left(admission) }
     }
 
-    /// Marks a request as ended whose complete response was delivered.
+    /// Records the end of a request whose complete response arrived.
     private func end(_ request: Request) {
         launcher.noteLongStream(request.writer)
         launcher.ended(request.writer, request.writer.deliveredResult)
@@ -268,7 +280,7 @@ struct SmallFileRun {
 }
 
 extension TransferSnapshot {
-    /// Creates the snapshot of a small file whose bytes are complete.
+    /// Creates the snapshot of a small file whose bytes have all arrived.
     fileprivate init(of facts: ResponseFacts, name: String, sharing: ConnectionSharing) {
         self.init()
         let length = facts.representation.completeLength ?? 0

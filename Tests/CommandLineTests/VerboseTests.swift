@@ -11,7 +11,8 @@ struct VerboseTests {
         let server = try await FaultServer.start(more.merging(["/data.bin": resource]) { $1 })
         let place = try TestDirectory()
         let result = try await CommandRun.run(
-            ["get"] + arguments + Self.secrets + [server.url("/data.bin") + "?signature=canary"], directory: place.url)
+            ["get"] + arguments + Self.secrets + [server.url("/data.bin") + "?signature=canary&invite=canary"],
+            directory: place.url)
         await server.stop()
         return result
     }
@@ -38,11 +39,23 @@ struct VerboseTests {
         #expect(!result.stderr.contains("canary"))
     }
 
+    /// A fast redirect of a small file is followed before a whole transfer begins.
+    @Test func aRedirectOfASmallFile() async throws {
+        let resource = Resource(
+            length: 20_000, behaviour: .always(.redirect(302, to: "/other?invite=canary")))
+        let result = try await run(resource, ["-v"], more: ["/other": Resource(length: 20_000)])
+        #expect(result.status == 0, "\(result.stderr)")
+        for text in ["response to request 1: a redirect -> ", "send request 2 ", "response to request 2: "] {
+            #expect(result.stderr.contains(text), "\(text): \(result.stderr)")
+        }
+        #expect(!result.stderr.contains("canary"))
+    }
+
     @Test func asJSON() async throws {
         let result = try await run(Resource(length: 3_000_000), ["-v", "--json"])
         let traces = try result.objects.filter { $0["event"] as? String == "trace" }
         #expect(traces.count > 2 && traces.allSatisfy { $0["seconds"] is Double && $0["message"] is String })
-        #expect(!result.text.contains("canary"))
+        #expect(traces.allSatisfy { !"\($0)".contains("canary") })
     }
 
     @Test func withoutTheOptionNothingIsTraced() async throws {

@@ -1,6 +1,6 @@
 /// Describes each step of a transfer in a line, for `tow get -v` and the log of an app: an event and its actions.
 ///
-/// A line contains no secrets: no header fields, no user name and no query of a URL.
+/// A line contains no header fields, no passwords and no query of a requested URL. Errors have the text that users see.
 package enum TransferTrace {
     /// Returns the line for a step; `nil` for a tick without actions.
     package static func line(_ event: TransferEvent, _ actions: [TransferAction]) -> String? {
@@ -11,15 +11,19 @@ package enum TransferTrace {
 
     /// Returns the text for a request that is sent.
     package static func request(_ plan: AttemptPlan) -> String {
-        var text = "send \(name(plan.id)) for \(bytes(plan.question.asked)) of \(plan.url.withoutSecrets)"
+        var text = "send \(name(plan.id)) for \(bytes(plan.question.asked)) of \(plan.url.origin)\(plan.url.path)"
         if plan.isConfirmation { text += " to confirm a change" }
         if plan.isRace { text += " to replace a slow one" }
         if plan.isComparison { text += " to compare" }
         return text
     }
 
-    /// Returns the text for a response.
-    package static func response(_ verdict: ResponseVerdict) -> String {
+    /// Returns the text for a response to a request.
+    package static func response(to id: AttemptID, _ verdict: ResponseVerdict) -> String {
+        "response to \(name(id)): \(response(verdict))"
+    }
+
+    private static func response(_ verdict: ResponseVerdict) -> String {
         switch verdict {
         case .partial(let range, let facts):
             "\(bytes(range)) of \(facts.representation.completeLength.map(String.init) ?? "an unknown length")"
@@ -47,7 +51,7 @@ package enum TransferTrace {
         case .begin(nil): "start without bytes"
         case .begin(.some(let held)): "start with \(held.written.count) bytes of an earlier run"
         case .takenOver(let plan, _): "continue \(name(plan.id))"
-        case .answered(let id, let verdict): "response to \(name(id)): \(response(verdict))"
+        case .answered(let id, let verdict): response(to: id, verdict)
         case .ended(let id, let result): "end of \(name(id)): \(text(result))"
         case .prepared: "the part file is ready"
         case .storageFailed(let error): "disk error (\(error.message))"
@@ -117,8 +121,7 @@ package enum TransferTrace {
         }
     }
 
-    /// Returns the name of a request. Requests are numbered from 1 in each transfer; 0 is a request that was sent
-    /// before the state machine existed.
+    /// Returns the name of a request. The requests of a transfer are numbered from 1.
     private static func name(_ id: AttemptID) -> String { "request \(id.value & 0xFFFF_FFFF)" }
 
     private static func bytes(_ range: ByteRange) -> String {

@@ -226,7 +226,7 @@ struct ReportOptions: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Print only errors.")
     var quiet = false
 
-    @Flag(name: .shortAndLong, help: "Print each request, response and decision. No secrets are printed.")
+    @Flag(name: .shortAndLong, help: "Print each request, response and decision, without passwords.")
     var verbose = false
 
     @Flag(help: "Print events to standard output, one JSON object per line.")
