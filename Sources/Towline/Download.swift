@@ -2,7 +2,7 @@ public import Foundation
 public import TowlineCore
 import TowlineEngine
 
-/// A handle of one download.
+/// A handle of one download, for observing and controlling the download.
 ///
 /// Handles with the same identifier refer to the same download. After ``Downloader/close()``, every call throws
 /// `closed`. After ``remove(deletingFiles:)``, every call throws `unknownDownload`.
@@ -20,7 +20,7 @@ public struct Download: Sendable, Identifiable, Hashable {
 
     // MARK: State and progress
 
-    /// The current state and progress.
+    /// A snapshot of the current state and progress.
     ///
     /// The progress of a download that does not run is read from its journal. No request is sent.
     public var snapshot: DownloadSnapshot {
@@ -85,11 +85,12 @@ public struct Download: Sendable, Identifiable, Hashable {
         get async throws(TowlineError) { try await DownloadContent(id, center) }
     }
 
-    /// Returns the timeline: the notes with a number greater than `number`, oldest first.
+    /// Returns notes of the timeline, the history of the download: those with a number greater than `number`, oldest
+    /// first.
     ///
     /// - Parameters:
     ///   - number: the number of the last note that the caller has read; 0 for all notes.
-    ///   - limit: the maximum number of notes, 1 to 10,000.
+    ///   - limit: the maximum number of notes. The nearest value replaces one outside 1 to 10,000.
     public func timeline(after number: Int64 = 0, limit: Int = 1000) async throws(TowlineError) -> [TimelineNote] {
         try await center.timeline(id, after: number, limit: limit)
     }
@@ -109,7 +110,8 @@ public struct Download: Sendable, Identifiable, Hashable {
             })
     }
 
-    /// Calls `body` once with the result when the download ends: finished, failed, cancelled or removed.
+    /// Calls `body` once when the download is finished, failed, cancelled or removed. The result is the URL of the
+    /// finished file, or the error that ``file`` would throw.
     ///
     /// `body` runs on the same actor or executor as with ``observe(on:_:)``. `body` is not called if the observation is
     /// cancelled or released earlier.
@@ -138,7 +140,8 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// - Throws: `illegalTransition` if the download is finished, failed or cancelled.
     public func pause() async throws(TowlineError) { try await center.pause(id) }
 
-    /// Resumes a paused or failed download, and ends the wait of a waiting download.
+    /// Resumes a paused or failed download. A download that waits for the network, the server or disk space continues
+    /// at once.
     ///
     /// - Throws: `illegalTransition` if the download is finished or cancelled.
     public func resume() async throws(TowlineError) { try await center.resume(id) }
@@ -150,30 +153,35 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// - Throws: `illegalTransition` if the download is finished.
     public func cancel() async throws(TowlineError) { try await center.cancel(id) }
 
-    /// Starts a failed or cancelled download again, or runs a failed follow-up of a finished download again.
+    /// Starts a failed or cancelled download again, and resumes a paused or waiting download. For a finished download,
+    /// runs the failed follow-up action (such as unpacking) again.
     ///
     /// - Throws: `illegalTransition` if the download is finished and no follow-up failed.
     public func retry() async throws(TowlineError) { try await center.retry(id) }
 
     /// Removes the download from the list.
     ///
-    /// Files on the disk are kept unless `deletingFiles` is `true`. ``Downloader/adoptUnfinished(in:)`` adds an
-    /// unfinished download again from its files.
+    /// A running transfer is stopped first. Files on the disk are kept unless `deletingFiles` is `true`.
+    /// ``Downloader/adoptUnfinished(in:)`` adds an unfinished download again from its files.
     ///
     /// - Parameter deletingFiles: deletes the unfinished bytes or the finished file. A finished file that was changed
     ///   after the download is not deleted.
+    ///
+    /// - Throws: `diskPermission` if the finished file cannot be deleted. The download then stays in the list.
     public func remove(deletingFiles: Bool = false) async throws(TowlineError) {
         try await center.remove(id, deletingFiles: deletingFiles)
     }
 
     // MARK: Settings
 
-    /// Sets the priority. The download moves to the end of the downloads with the same priority.
+    /// Sets the priority: downloads with a higher number start first. The download moves to the end of the downloads
+    /// with the same priority.
     public func setPriority(_ priority: Int) async throws(TowlineError) {
         try await center.change(id, restarts: false) { $0.priority = priority }
     }
 
-    /// Moves the download before another download, or to the end if `other` is `nil`.
+    /// Moves the download in the queue to the position before `other`, or behind all downloads of its priority if
+    /// `other` is `nil`.
     ///
     /// - Throws: `unusableOption` if the two downloads have different priorities.
     public func move(before other: DownloadID?) async throws(TowlineError) { try await center.move(id, before: other) }
@@ -192,12 +200,12 @@ public struct Download: Sendable, Identifiable, Hashable {
         try await center.change(id, restarts: true) { $0.connections = count }
     }
 
-    /// Sets the group of the download; `nil` means no group.
+    /// Sets the group of the download; `nil` means no group. ``Downloader/setLimit(_:forGroup:)`` limits a group.
     public func setGroup(_ group: String?) async throws(TowlineError) {
         try await center.change(id, restarts: false) { $0.group = group }
     }
 
-    /// Sets the metadata that snapshots of this download contain.
+    /// Sets the metadata: data of the caller that snapshots of this download contain unchanged.
     public func setMetadata(_ metadata: [String: String]) async throws(TowlineError) {
         try await center.change(id, restarts: false) { $0.metadata = metadata }
     }
@@ -224,7 +232,8 @@ public struct Download: Sendable, Identifiable, Hashable {
     }
 }
 
-/// An observation of a download, which ends when it is cancelled or released.
+/// A running observation of a download, returned by ``Download/observe(on:_:)`` and ``Download/whenOver(on:_:)``. Ends
+/// when ``cancel()`` is called or the last reference to the observation is released.
 public final class Observation: Sendable {
     private let task: Task<Void, Never>
 

@@ -1,7 +1,7 @@
 public import TowlineCore
 
 extension Downloader {
-    /// The limits that are currently in effect.
+    /// The limits on running downloads and on the total rate that are currently in effect.
     public var limits: DownloadLimits {
         get async throws(TowlineError) { try await center.limits() }
     }
@@ -11,12 +11,12 @@ extension Downloader {
         get async throws(TowlineError) { try await center.running() }
     }
 
-    /// The hosts of the running downloads, sorted by name.
+    /// The status of each host that running downloads use, such as its connection limit, sorted by host name.
     public var hosts: [HostStatus] {
         get async throws(TowlineError) { try await center.hosts() }
     }
 
-    /// Returns the handle of the download whose identifier begins or ends with `short`.
+    /// Returns the handle of the download whose identifier begins or ends with the abbreviation `short`.
     ///
     /// The result is `nil` if no identifier matches.
     ///

@@ -6,7 +6,7 @@ import TowlineEngine
 import TowlineRegistry
 import TowlineSystem
 
-/// The list of downloads in a state directory, and the engine that runs these downloads.
+/// The list of downloads in a state directory, and the scheduler that runs these downloads.
 ///
 /// The list survives a relaunch, a kill and a power failure. When a downloader opens, it reads the list and the
 /// progress from disk and resumes the downloads that were running. Only one process at a time can open a state
@@ -23,12 +23,14 @@ public final class Downloader: Sendable {
     let center: DownloadCenter
     let hub: SnapshotHub
     private let monitor: any NetworkMonitor
-    /// Messages about problems that were found and repaired while the list was opened, such as a damaged registry.
+    /// Messages for the user about problems that were found and repaired while the list was opened, such as a damaged
+    /// database. Empty if no problem was found.
     public let notices: [String]
 
     /// Opens the list in a state directory and resumes the downloads that were running.
     ///
-    /// The state directory is created if it does not exist.
+    /// The state directory contains the registry: the database of all downloads and of the limits that were changed at
+    /// run time. A missing directory is created.
     ///
     /// - Throws: `registryBusy` if another process has the state directory open; `unsupportedRegistry` if a newer
     ///   version wrote the registry, which is then left unchanged; `registryFailure` if the registry can be neither
@@ -85,13 +87,14 @@ public final class Downloader: Sendable {
     ///
     /// The same URL with the same destination is the same download. If the list already contains the download, its
     /// handle is returned. A finished download sends no request, unless its file was deleted. A failed or cancelled
-    /// download restarts with the options of the new request, and a waiting one if these differ.
-    /// ``DownloadRequest/publicAddressesOnly`` stays set if the earlier request had it set.
+    /// download restarts with the options of the new request. A waiting download restarts only if the new options
+    /// differ from the old options. ``DownloadRequest/publicAddressesOnly`` stays set if the earlier request had it
+    /// set.
     ///
     /// The download is durable when this call returns.
     ///
     /// - Throws: `unusableURL`, `unusableDestination`, `unusableHeader` or `unusableOption` if the request is invalid;
-    ///   an error of the registry.
+    ///   an error of the registry if the list cannot be read or written.
     @discardableResult
     public func add(_ request: DownloadRequest) async throws(TowlineError) -> Download {
         try await add(contentsOf: [request])[0]
@@ -99,7 +102,8 @@ public final class Downloader: Sendable {
 
     /// Adds several downloads in one transaction: either all of them or none.
     ///
-    /// Much faster than one call of ``add(_:)`` for each download. Returns the handles in the order of the requests.
+    /// Much faster than one call of ``add(_:)`` for each download. Returns the handles in the order of the requests. If
+    /// an error is thrown, no download was added.
     @discardableResult
     public func add(contentsOf requests: [DownloadRequest]) async throws(TowlineError) -> [Download] {
         try await center.add(requests).map { Download(id: $0, center: center, hub: hub) }
@@ -111,12 +115,13 @@ public final class Downloader: Sendable {
         return Download(id: id, center: center, hub: hub)
     }
 
-    /// Returns a page of the list. Sends no request to any server.
+    /// Returns one page of the list of downloads: a snapshot (state and progress) of each download that matches the
+    /// query. Sends no request to any server.
     public func downloads(_ query: DownloadQuery = DownloadQuery()) async throws(TowlineError) -> DownloadPage {
         try await center.page(query)
     }
 
-    /// Returns the handles of the downloads on a page of the list.
+    /// Returns the handles of the downloads that match a query, one page at a time, as ``downloads(_:)`` does.
     public func handles(_ query: DownloadQuery = DownloadQuery()) async throws(TowlineError) -> [Download] {
         try await center.page(query).downloads.map { Download(id: $0.id, center: center, hub: hub) }
     }
@@ -128,7 +133,7 @@ public final class Downloader: Sendable {
         try await center.snapshots(downloads.map(\.id))
     }
 
-    /// The number of downloads in each state, and the sums of their bytes.
+    /// The number of downloads in each state, and the sums of the downloaded bytes and of the known file sizes.
     public var totals: DownloadTotals {
         get async throws(TowlineError) { try await center.totals() }
     }
@@ -144,7 +149,7 @@ public final class Downloader: Sendable {
 
     // MARK: Events
 
-    /// The events of all downloads from now on.
+    /// The events of all downloads from now on: additions, changes, removals, timeline notes and errors of the list.
     ///
     /// Each use returns a new sequence; any number of readers is possible. A slow reader misses intermediate changes,
     /// but always receives the last change of each download. A slow reader does not slow down the downloads.
@@ -152,12 +157,12 @@ public final class Downloader: Sendable {
 
     // MARK: All downloads
 
-    /// Pauses all downloads, or all downloads of a group.
+    /// Pauses all downloads, or only the downloads of a group if `group` is not `nil`.
     ///
     /// Finished, failed and cancelled downloads do not change.
     public func pauseAll(group: String? = nil) async throws(TowlineError) { try await center.pauseAll(group: group) }
 
-    /// Resumes all paused downloads, or all paused downloads of a group.
+    /// Resumes all paused downloads, or only those of a group if `group` is not `nil`.
     public func resumeAll(group: String? = nil) async throws(TowlineError) { try await center.resumeAll(group: group) }
 
     /// Sets the maximum number of downloads that run at the same time.

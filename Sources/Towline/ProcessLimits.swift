@@ -4,12 +4,12 @@ import TowlineCurl
 import TowlineDisk
 import TowlineRegistry
 
-/// Limits of a process that only downloads, enforced by the kernel.
+/// Security limits that the kernel enforces on a process that only downloads, such as the service `towd`.
 package enum ProcessLimits {
     /// Limits this process to changing files below these directories and below the directories that the list of
     /// downloads already uses. Reading is not limited. Creates missing directories.
     ///
-    /// Must be called while the process has one thread. Has no effect if the kernel does not support Landlock.
+    /// Must be called while the process has one thread. Limits nothing if the Linux kernel does not support Landlock.
     ///
     /// - Parameters:
     ///   - shared: directories that other users may read.
@@ -32,7 +32,7 @@ package enum ProcessLimits {
         guard mkdir(directory.path, mode_t(mode)) == 0 || errno == EEXIST else { throw CocoaError(.fileWriteUnknown) }
     }
 
-    /// A description of the limits of a service, for `towd --version -v`.
+    /// A description, one limit a line, of the security limits of the service `towd`, for `towd --version -v`.
     package static var summary: String {
         let landlock =
             Confinement.version.map {

@@ -1,5 +1,5 @@
 /// The version of Towline.
 package enum TowlineVersion {
-    /// As `tow --version` and `User-Agent` show it.
+    /// The version number as `tow --version` and the `User-Agent` header show it.
     package static let text = "0.1.0"
 }

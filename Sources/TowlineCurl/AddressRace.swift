@@ -1,18 +1,19 @@
 import Glibc
 
-/// The connection attempts to the addresses of a host (RFC 8305 §5). The next one begins `delay` after the previous
-/// one, or immediately when one fails. The first address that connects wins.
+/// The parallel connection attempts to the addresses of a host ("Happy Eyeballs", RFC 8305 §5). The next connection
+/// attempt begins `delay` after the previous one, or immediately when one fails. The first address that connects wins.
 ///
 /// libcurl 7.88 tries both families at the same time, but tries the addresses of one family one after another, each for
-/// half of the remaining time. The loop therefore connects to further addresses in parallel with libcurl, and gives the
-/// socket that connects first the descriptor of one of libcurl's sockets. Confined to its engine thread.
+/// half of the remaining time. The event loop (`AttemptLoop`) therefore connects sockets of its own, called runners, in
+/// parallel with libcurl. If a runner connects first, it takes over the descriptor of one of libcurl's sockets
+/// (dup2(2)). Confined to one engine thread, a thread that runs libcurl.
 final class AddressRace {
-    /// RFC 8305 §8: "Connection Attempt Delay".
+    /// The time between the starts of two connection attempts (RFC 8305 §8: "Connection Attempt Delay").
     static let delay = Duration.milliseconds(250)
-    /// The maximum number of addresses that the loop connects to at the same time.
+    /// The maximum number of runners (sockets of the event loop) that connect at the same time.
     static let most = 8
 
-    /// A socket of libcurl. The inode distinguishes it from a later socket with the same descriptor.
+    /// A socket of libcurl. The inode number distinguishes it from a later socket with the same descriptor.
     private struct Socket {
         let descriptor: Int32
         let inode: UInt64
@@ -21,29 +22,31 @@ final class AddressRace {
 
     /// The sockets that libcurl opened, the latest last.
     private var sockets: [Socket] = []
-    /// The loop's own sockets that are connecting, by descriptor, with their addresses.
+    /// The sockets of the event loop that are connecting, by descriptor, with the address of each.
     private(set) var runners: [Int32: SocketAddress] = [:]
     /// The addresses that no socket has tried yet, in the order in which to try them.
     private var waiting: [SocketAddress] = []
-    /// `true` once all addresses of the host are known.
+    /// `true` once `learn` has set all addresses of the host.
     private(set) var isComplete = false
-    /// The address of the runner that won. After the race, the address of the connection; `nil` if none connected.
+    /// The address of the runner that connected first. After `end`, the address of the connection that is used, also if
+    /// it is libcurl's own; `nil` if no socket connected.
     private(set) var winner: SocketAddress?
-    /// `true` once the request was sent or the attempt ended.
+    /// `true` after `end`: the request was sent or the attempt ended, so no further address is tried.
     private(set) var isEnded = false
 
-    /// The addresses that libcurl or the loop tried.
+    /// The addresses that libcurl or the event loop tried to connect to, successfully or not.
     var tried: [SocketAddress] { sockets.map(\.address) + runners.values + failed }
     private var failed: [SocketAddress] = []
 
-    /// Records that libcurl is connecting a socket to an address.
+    /// Records that libcurl is connecting a socket to an address, so that no runner tries this address.
     func add(_ descriptor: Int32, _ address: SocketAddress) {
         guard let inode = SocketWatch.inode(of: descriptor) else { return }
         sockets.append(Socket(descriptor: descriptor, inode: inode, address: address))
         waiting.removeAll { $0 == address }
     }
 
-    /// Adds the addresses of the host that were not tried yet.
+    /// Sets the addresses of the host. The addresses that no socket has tried yet become the next ones for `start`; the
+    /// address families alternate.
     func learn(_ addresses: [SocketAddress]) {
         isComplete = true
         let tried = tried
@@ -55,12 +58,14 @@ final class AddressRace {
         }
     }
 
-    /// Returns whether an address is left and fewer than `most` runners are connecting.
+    /// Returns whether `start` may connect to another address: one is left, and fewer than `most` runners are
+    /// connecting.
     var hasNext: Bool { !waiting.isEmpty && runners.count < Self.most }
 
-    /// Starts to connect to the next address that is allowed and can be reached.
+    /// Starts to connect a new runner to the next address that `isAllowed` accepts. Skips addresses that fail
+    /// immediately.
     ///
-    /// - Returns: the descriptor of the new runner; `nil` if no address is left or too many runners are connecting.
+    /// - Returns: the descriptor of the runner; `nil` if no address is left or `most` runners are connecting.
     func start(isAllowed: (SocketAddress) -> Bool) -> Int32? {
         while hasNext {
             let address = waiting.removeFirst()
@@ -74,9 +79,10 @@ final class AddressRace {
         return nil
     }
 
-    /// Removes a runner whose socket is ready.
+    /// Removes a runner whose socket is ready, because it connected or failed.
     ///
-    /// - Returns: `true` if the runner is connected; if `false`, the caller must close it.
+    /// - Returns: `true` if the runner is connected and has won; `false` if it failed and the caller must close its
+    ///   descriptor.
     func finish(_ descriptor: Int32) -> Bool {
         guard let address = runners.removeValue(forKey: descriptor) else { return false }
         var (error, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
@@ -85,7 +91,7 @@ final class AddressRace {
         return isConnected
     }
 
-    /// The address that libcurl or a winning runner is connected to; `nil` if no socket is connected.
+    /// The address that libcurl or a winning runner is connected to; `nil` if no socket is connected yet.
     var connected: SocketAddress? {
         winner
             ?? sockets.first { SocketWatch.inode(of: $0.descriptor) == $0.inode && Self.hasPeer($0.descriptor) }?
@@ -98,12 +104,13 @@ final class AddressRace {
         return getpeername(descriptor, &address, &size) == 0
     }
 
-    /// The latest of libcurl's sockets that is still open. libcurl 7.88 closes some sockets without a callback.
+    /// The descriptor of the latest of libcurl's sockets that is still open, which a winning runner takes over; `nil`
+    /// if all are closed. Compares inodes, because libcurl 7.88 closes some sockets without a callback.
     var replaceable: Int32? {
         sockets.last { SocketWatch.inode(of: $0.descriptor) == $0.inode }?.descriptor
     }
 
-    /// Ends the race.
+    /// Ends the parallel connection attempts and forgets the addresses that were not tried.
     ///
     /// - Returns: the descriptors of the remaining runners, which the caller must close.
     func end() -> [Int32] {

@@ -1,16 +1,18 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Cookies, and responses that ask for credentials.
+/// The part of an attempt (HTTP request) for cookies, and for 401 responses that ask for credentials.
 extension Attempt {
-    /// Updates the jar with the cookies of the response, before the receiver can send the next request.
+    /// Updates the download's cookie jar with the cookies of the response, before the receiver can send the next
+    /// request.
     func takeBackCookies(_ head: ResponseHead) {
         guard !cookies.isEmpty || head.fields.has("Set-Cookie") else { return }
         request.connection.cookies.update(lent: cookies, returned: handle.cookies)
     }
 
-    /// Returns `true` if libcurl probably answers a head with the credentials: libcurl decides after this callback.
-    /// Sets `needsDigest` if this handle cannot answer the challenge.
+    /// Returns whether a head is a 401 response that libcurl will probably answer with the credentials; libcurl decides
+    /// after this callback. Sets `needsDigest` if the server offers Digest authentication and this handle only sends
+    /// Basic.
     func isChallenge(_ head: ResponseHead) -> Bool {
         guard head.status == 401, pool.options.hasCredentials, !request.fields.has("Authorization") else {
             return false
@@ -27,10 +29,10 @@ extension Attempt {
         return true
     }
 
-    /// The maximum number of challenges that an attempt answers, for a server that calls every nonce stale.
+    /// The maximum number of 401 responses that an attempt answers, for a server that calls every nonce stale.
     private static let mostChallenges = 3
 
-    /// Passes a 401 response to the receiver if libcurl has not answered it.
+    /// Passes a 401 response to the receiver if libcurl has not answered it with credentials.
     func takeChallenge() {
         guard let (head, framing) = challenge else { return }
         challenge = nil

@@ -1,10 +1,12 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Failures of a reused connection, after which the loop repeats the request over a fresh connection.
+/// The recognition of failures of a reused connection, after which the event loop repeats the request over a new
+/// connection.
 extension Attempt {
-    /// Returns whether a failure is the fault of the connection: it was reused, and the bytes received are not a
-    /// response. Bytes after an earlier body were taken for the response (RFC 9112 §6.3).
+    /// Returns whether an attempt failed because its connection was reused: the bytes received are not a response, so
+    /// they were probably left after an earlier body (RFC 9112 §6.3). The loop then repeats the request over a new
+    /// connection.
     func isFaultOfConnection(_ end: AttemptEnd) -> Bool {
         guard !isRepeated, !speaksHTTP2 else { return false }
         if hasStrayBytes { return true }
@@ -12,8 +14,8 @@ extension Attempt {
         return [.malformed, .headTooLarge].contains(failure.kind) || failure == FailureTable.headCut
     }
 
-    /// Returns whether a 408 response on a reused connection crossed the request: the server timed out while the
-    /// connection was idle, just before the request arrived (RFC 9110 §15.5.9).
+    /// Returns whether a head is a 408 response that crossed the request on a reused connection: the server timed out
+    /// while the connection was idle, just before the request arrived (RFC 9110 §15.5.9). The request is then repeated.
     func isLateTimeout(_ head: ResponseHead) -> Bool {
         head.status == 408 && !isRepeated && !speaksHTTP2 && handle.reusesConnection
     }

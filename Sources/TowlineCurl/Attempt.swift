@@ -2,22 +2,22 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// A running attempt. Confined to its engine thread.
+/// A running attempt: one HTTP request and its response. Confined to one engine thread, a thread that runs libcurl.
 ///
 /// libcurl's callbacks call an attempt, which follows the receiver's decisions, records an end or a pause, and reports
 /// it to libcurl through the return value; `AttemptLoop` acts on it once libcurl has returned.
 final class Attempt {
-    /// The progress of the attempt. Failures are classified by phase.
+    /// The progress of the attempt. The phase in which a failure occurs determines its kind (`FailureTable`).
     enum Phase {
         /// No connection is ready for the request.
         case connecting
-        /// The request was sent, and the final head has not arrived.
+        /// The request was sent, and the final response head has not arrived.
         case requested
-        /// The receiver has the head.
+        /// The receiver has the response head.
         case body
     }
 
-    /// The state of a paused body: not paused, paused until `proceed`, or paused for a duration.
+    /// The state of a paused body: not paused, paused until `Transport.proceed`, or paused for a duration.
     enum Pause {
         case none
         case untilProceed
@@ -30,11 +30,11 @@ final class Attempt {
     let receiver: any AttemptReceiver
     let pool: ConnectionPool
     let handle: EasyHandle
-    /// The cookies of the jar that were set on the handle for the request.
+    /// The cookies of the download that were set on the handle for the request, one per line of the Netscape format.
     let cookies: [String]
     /// `true` if the request was sent over HTTP/2 although HTTP/1.1 was possible.
     private(set) var speaksHTTP2 = false
-    /// `true` if the status of the head is 2xx.
+    /// `true` if the status of the response head is 2xx.
     private(set) var hasSucceeded = false
     /// `true` if the server ended the HTTP/2 connection with an error (GOAWAY). libcurl 7.88 still waits for the
     /// response.
@@ -42,20 +42,21 @@ final class Attempt {
     /// `true` if the broken connection made this attempt switch its host to HTTP/1.1.
     var hasFallenBack = false
     private var piecesSeen = 0
-    /// `true` if the request was repeated over a fresh connection.
+    /// `true` if the request was repeated over a new connection.
     private(set) var isRepeated = false
-    /// `true` if bytes that belong to no response were waiting on the connection.
+    /// `true` if bytes that belong to no response were waiting on the reused connection.
     private(set) var hasStrayBytes = false
 
     private(set) var phase = Phase.connecting
     /// A 401 response that libcurl probably answers with the credentials, in a second request of the same attempt.
     var challenge: (head: ResponseHead, framing: AttemptEnd.Framing)?
     var challengeCount = 0
-    /// `true` if the server rejected Basic and offers Digest: the loop must send the request again, from a pool that
-    /// waits for a challenge.
+    /// `true` if the server rejected Basic and offers Digest authentication: the loop must send the request again, from
+    /// a pool whose handles send credentials only after a 401.
     var needsDigest = false
     private(set) var framing = AttemptEnd.Framing.delimited
-    /// The end that the receiver or the head's limits decided while libcurl had not reported a result.
+    /// The end that the receiver or the head's limits decided before libcurl reported a result; `nil` if libcurl
+    /// decides.
     private(set) var decidedEnd: AttemptEnd?
     private(set) var pause = Pause.none
     /// The number of times the request was sent: libcurl sends it again if a reused connection was dead or the server
@@ -65,16 +66,16 @@ final class Attempt {
     private var requestedAt = MonotonicTime.never
     /// `true` if an address of the host was rejected because it is not public.
     private(set) var hasRefusedAddress = false
-    /// The host whose addresses libcurl connects to; `nil` with a proxy or an address in the URL.
+    /// The host whose addresses libcurl connects to; `nil` with a proxy or a numeric address in the URL.
     var place: AddressBook.Place?
     /// The addresses that the user gave for the host; `nil` if the user gave none.
     var fixedAddresses: [SocketAddress]?
-    /// The race between the host's addresses; `nil` until libcurl connects to the first one.
+    /// The parallel connection attempts to the host's addresses; `nil` until libcurl connects to the first one.
     private(set) var race: AddressRace?
-    /// The end of a response without a body after the receiver answered the head with `.pause`.
+    /// The end of a response that became complete during a pause, reported after `proceed`; otherwise `nil`.
     var heldEnd: AttemptEnd?
 
-    /// The time at which bytes of the response last arrived. Recorded only if the connection can be shared.
+    /// The time at which bytes of the response last arrived. Recorded only if attempts may share the connection.
     private var heard = MonotonicTime.never
 
     /// `true` if no byte of the response has arrived yet or within the last second. `false` while connecting.
@@ -82,28 +83,30 @@ final class Attempt {
         phase == .requested || phase == .body && heard < .never && heard.milliseconds(until: .now) >= 1000
     }
 
-    /// The socket that libcurl last waited for.
+    /// The descriptor of the socket that libcurl last waited for; `nil` before it waited.
     var socket: Int32? { didSet { pool.readsFrom(self) } }
-    /// `true` if TLS reads ahead on the connection.
+    /// `true` if OpenSSL reads ahead on the connection, and so may hold received bytes that libcurl has not read.
     private(set) var readsAhead = false
-    /// `true` if the attempt is in `ReadAhead.holders`. Only `ReadAhead` uses this and `vainCalls`.
+    /// `true` if OpenSSL may hold unread bytes (`ReadAhead.holders`). Only `ReadAhead` uses this and `vainCalls`.
     var mayHoldUnread = false
-    /// The number of consecutive calls of libcurl that were meant to deliver bytes and delivered none.
+    /// The number of consecutive calls of libcurl that should have delivered bytes of the response but delivered none.
     var vainCalls = 0
-    /// The number of header lines and pieces of the body that arrived.
+    /// The number of header lines and pieces of the body that libcurl delivered.
     private(set) var pieces = 0
 
-    /// The rest of the body, if the kernel moves it; otherwise `nil`.
+    /// The rest of the body, if the kernel moves it through a pipe (splice(2)); otherwise `nil`.
     var spliced: SplicedBody?
-    /// The policy that decides when splicing pays off; `nil` if splicing is not possible.
+    /// The policy that decides when it pays off that the kernel moves the rest of the body; `nil` if that is not
+    /// possible.
     private var splicePolicy: SplicePolicy?
     /// The number of bytes of this response's head, including interim heads, and of its body.
     private var headCount: Int64 = 0
     private var bodyCount: Int64 = 0
-    /// `true` while libcurl is paused for splicing. libcurl believes that the last piece was not taken, although the
-    /// receiver has it: a pause from outside the callback could let libcurl read once more.
+    /// `true` while libcurl is paused so that the kernel can move the rest of the body. libcurl believes that the last
+    /// piece was not taken, although the receiver has it: a pause from outside the callback could let libcurl read once
+    /// more.
     private(set) var isOffered = false
-    /// The number of bytes that libcurl delivers a second time if it resumes.
+    /// The number of bytes that libcurl delivers a second time when it resumes. The receiver already has them.
     private var known = 0
 
     /// Returns whether the receiver has bytes of the body.
@@ -115,7 +118,7 @@ final class Attempt {
     /// The number of bytes of the body that are still to come; `nil` if the length of the body is unknown.
     var rest: Int64? { handle.contentLength.map { $0 - bodyCount } }
 
-    /// Returns whether the kernel should now move the rest of the body. Called after each short piece.
+    /// Returns whether the kernel should now move the rest of the body through a pipe. Called after each short piece.
     private func pays() -> Bool {
         guard let next = splicePolicy?.next, bodyCount >= next else { return false }
         guard let rest else {
@@ -126,7 +129,8 @@ final class Attempt {
             && receiver.takesPipes && receiver.wanted >= SplicePolicy.least
     }
 
-    /// Ends the pause for splicing, so that libcurl reads the body. Unless `again`, splicing is not considered again.
+    /// Ends the pause in which the kernel could take over, so that libcurl reads the body. Unless `again`, the attempt
+    /// never considers it again.
     func withdraw(again: Bool) {
         isOffered = false
         if !again { splicePolicy = nil }
@@ -135,7 +139,8 @@ final class Attempt {
     /// Returns whether the receiver accepts the next bytes of the body.
     var isFed: Bool { pause.isNone && decidedEnd == nil }
 
-    /// The time within which the receiver expects the body to end after its head; `nil` if it set no limit.
+    /// The maximum time from the response head to the end of the body that the receiver expects; `nil` if it set no
+    /// limit.
     private var endLimit: Duration?
 
     /// `true` if the receiver expects the body to end soon and was not notified that the end is late.
@@ -168,7 +173,8 @@ final class Attempt {
     /// The server that the attempt sends its request to.
     var origin: HTTPURL.Origin { request.url.origin }
 
-    /// The time that the attempt may stay in its current state; `nil` if it has no limit.
+    /// The time until the loop ends, resumes or checks the attempt if its state does not change; `nil` if it has no
+    /// limit.
     var timeLimit: Duration? {
         if hasBrokenConnection, pause.isNone { return Self.brokenLimit }
         if phase == .requested { return headTimeout }
@@ -183,7 +189,7 @@ final class Attempt {
     /// The time without a byte after which the rest of a response on a broken connection is no longer expected.
     private static let brokenLimit = Duration.seconds(1)
 
-    /// Records that the HTTP/2 connection ended with an error.
+    /// Records that the server ended the HTTP/2 connection with an error (GOAWAY).
     func breakConnection() {
         hasBrokenConnection = true
         deadlineDidChange(self)
@@ -195,18 +201,18 @@ final class Attempt {
         return pieces > piecesSeen
     }
 
-    /// Notifies the receiver, once, that the body did not end within the time of `.proceedBriefly`.
+    /// Notifies the receiver, once, that the body did not end within the time of `HeadDisposition.proceedBriefly`.
     func tellLateEnd() {
         endLimit = nil
-        receiver.endIsLate()
+        receiver.bodyDeadlinePassed()
     }
 
-    /// Notifies the receiver that all available bytes were delivered.
+    /// Notifies the receiver that all available bytes were delivered (`AttemptReceiver.flush`).
     ///
     /// - Returns: `false` if the receiver stops the attempt; the caller must then end it, because libcurl does not know
     ///   yet.
     func rests() -> Bool {
-        guard decidedEnd == nil, !receiver.bodyRests() else { return true }
+        guard decidedEnd == nil, !receiver.flush() else { return true }
         decidedEnd = .stopped
         return false
     }
@@ -223,7 +229,7 @@ final class Attempt {
 
     // MARK: Callbacks of libcurl
 
-    /// Records that libcurl connects a socket to an address.
+    /// Records that libcurl connects a socket to an address, which starts the delay before the next address.
     func connects(_ descriptor: Int32, to address: SocketAddress) {
         guard phase == .connecting, place != nil else { return }
         race = race ?? AddressRace()
@@ -234,7 +240,7 @@ final class Attempt {
     /// Records that an address of the host was rejected because it is not public.
     func refuseAddress() { hasRefusedAddress = true }
 
-    /// Discards the state of the response, because the request is about to be repeated over a fresh connection.
+    /// Discards the state of the response, because the request is about to be repeated over a new connection.
     func beginAgain() {
         isRepeated = true
         hasStrayBytes = false
@@ -244,7 +250,7 @@ final class Attempt {
         deadlineDidChange(self)
     }
 
-    /// Prepares for the request. libcurl calls it when the connection is ready, immediately before it sends the
+    /// Prepares for the response. libcurl calls it when the connection is ready, immediately before it sends the
     /// request.
     ///
     /// - Parameter localPort: the local port of the connection.
@@ -276,7 +282,7 @@ final class Attempt {
         return true
     }
 
-    /// Processes one header line. Returns the number of bytes taken; 0 makes libcurl abort the request.
+    /// Processes one header line from libcurl. Returns the number of bytes taken; 0 makes libcurl abort the request.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil else { return 0 }
         pieces += 1
@@ -303,7 +309,7 @@ final class Attempt {
         }
     }
 
-    /// Passes a head to the receiver.
+    /// Passes a response head to the receiver and follows its decision.
     ///
     /// - Returns: `false` if libcurl must abort the request.
     func take(_ head: ResponseHead, _ framing: AttemptEnd.Framing) -> Bool {

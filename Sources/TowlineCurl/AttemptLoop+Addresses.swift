@@ -2,9 +2,11 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Connections to hosts that have several addresses (`AddressRace`, `AddressBook`).
+/// Connections to hosts that have several addresses, tried in parallel (`AddressRace`), failed ones last
+/// (`AddressBook`).
 extension AttemptLoop {
-    /// Passes the addresses of a host to libcurl if the user gave them, or if one of them failed lately.
+    /// Passes the addresses of a host to libcurl if the user gave them, or if one of them failed within the last 60
+    /// seconds. Throws `hostNotFound` or `hostNotPublic` if no address that the user gave can be used.
     func arrangeAddresses(
         of attempt: Attempt, for url: HTTPURL, _ options: ConnectionOptions
     ) throws(TransportFailure) {
@@ -29,7 +31,8 @@ extension AttemptLoop {
         }
     }
 
-    /// Connects to the next address of the host. Called when the delay between two addresses has passed.
+    /// Connects another socket to the next address of the host, unless a socket is connected. Called when the delay
+    /// between two addresses has passed. If the addresses are unknown, looks them up first.
     func continueRace(of attempt: Attempt) {
         guard let race = attempt.race, let place = attempt.place, !race.isEnded else { return }
         // A slow TLS handshake is no reason for another address.
@@ -44,7 +47,8 @@ extension AttemptLoop {
         startRunner(of: attempt, race)
     }
 
-    /// Records the addresses of a host that were looked up, and continues the races that wait for them.
+    /// Records the addresses of a host that were looked up, and connects to the next address for each attempt that
+    /// waits for them.
     func learn(_ addresses: [SocketAddress], of place: AddressBook.Place) {
         book.learn(addresses, of: place)
         for attempt in Array(attempts.values)
@@ -64,7 +68,8 @@ extension AttemptLoop {
         if race.hasNext { deadlines.set(.now.advanced(by: AddressRace.delay), for: attempt) }
     }
 
-    /// Handles a runner that has connected or failed.
+    /// Handles a socket of the loop's own that has connected or failed. A connected socket replaces a socket of
+    /// libcurl; after a failure, the next address is tried.
     func runnerIsReady(_ descriptor: Int32, of attempt: Attempt) {
         guard let race = attempt.race else { return close(runner: descriptor) }
         guard race.connected == nil else { return endRace(of: attempt) }
@@ -83,7 +88,8 @@ extension AttemptLoop {
         act(on: attempt.pool) { pool throws(TransportFailure) in try pool.socketIsReady(replaced, .write) }
     }
 
-    /// Ends the race, once libcurl has its connection or the attempt has ended.
+    /// Ends the parallel connection attempts to a host, once libcurl has its connection or the attempt has ended.
+    /// Records which addresses failed.
     func endRace(of attempt: Attempt) {
         guard let race = attempt.race, !race.isEnded else { return }
         for descriptor in race.end() { close(runner: descriptor) }
@@ -99,7 +105,8 @@ extension AttemptLoop {
         Glibc.close(descriptor)
     }
 
-    /// Records which addresses failed, so that the next attempt begins with another one.
+    /// Records which addresses of the host failed with the end of an attempt, so that the next attempt begins with
+    /// another one.
     func noteAddresses(of attempt: Attempt, _ end: AttemptEnd) {
         guard let race = attempt.race, let place = attempt.place else { return }
         let wasConnecting = !race.isEnded
@@ -118,7 +125,8 @@ extension AttemptLoop {
 }
 
 extension EasyHandle {
-    /// Sets the addresses that the next attempt of this handle connects to.
+    /// Sets the addresses of the host `place` that the next attempt of this handle connects to, instead of a DNS
+    /// lookup.
     func useAddresses(_ addresses: [SocketAddress], of place: AddressBook.Place) {
         let texts = addresses.compactMap(\.text).map { $0.contains(":") ? "[\($0)]" : $0 }
         // `+`: libcurl keeps these addresses no longer than addresses that it resolves (`CURLOPT_RESOLVE(3)`).

@@ -2,13 +2,13 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Bodies that the kernel moves through a pipe.
+/// Response bodies that the kernel moves from the socket through a pipe (splice(2)), without copies in this process.
 extension AttemptLoop {
-    /// The maximum number of consecutive reads of one body, so that other attempts are served too.
+    /// The maximum number of consecutive reads of one body, so that the loop serves other attempts too.
     private static let mostReadings = 8
 
-    /// Takes over the rest of a body from the paused libcurl, if all unread bytes are in the socket; otherwise resumes
-    /// libcurl.
+    /// Takes over the rest of a body from the paused libcurl, so that the kernel moves it. If some unread bytes are not
+    /// in the socket but in libcurl, resumes libcurl instead.
     func splice(_ attempt: Attempt) {
         let wanted = attempt.receiver.wanted
         guard wanted > 0 else { return end(attempt, .stopped) }
@@ -38,7 +38,8 @@ extension AttemptLoop {
         end(attempt, .failed(TransportFailure(.local, reason)))
     }
 
-    /// Reads from the socket of a spliced body. Called when the socket is ready.
+    /// Moves bytes from the socket of a body into its pipe and passes them to the receiver. Called when the socket is
+    /// ready.
     func read(_ body: SplicedBody, for attempt: Attempt) {
         for _ in 0..<Self.mostReadings {
             let wanted = attempt.receiver.wanted
@@ -50,6 +51,8 @@ extension AttemptLoop {
         }
     }
 
+    /// Acts on the result of a read from the socket: passes the bytes to the receiver, or ends the attempt.
+    ///
     /// - Returns: `true` if the caller can read more now.
     private func take(_ step: SplicedBody.Step, of body: SplicedBody, for attempt: Attempt) -> Bool {
         switch step {
@@ -71,13 +74,15 @@ extension AttemptLoop {
         end(attempt, .failed(TransportFailure(.bodyCut, reason)))
     }
 
-    /// Resumes a spliced body after a pause.
+    /// Continues, after a pause, a body that the kernel moves through a pipe.
     func resume(_ body: SplicedBody, for attempt: Attempt) {
         guard body.waiting == 0 || handOver(body, to: attempt) else { return }
         guard watch.want(.read, of: body.socket, tag: attempt.pool.tag) else { return endUnwatched(attempt) }
         read(body, for: attempt)
     }
 
+    /// Passes the bytes in the pipe to the receiver, and obeys its answer.
+    ///
     /// - Returns: `true` if the receiver consumed the bytes and the body has not ended.
     private func handOver(_ body: SplicedBody, to attempt: Attempt) -> Bool {
         switch attempt.receiver.receivedBody(in: body.pipe, count: body.waiting) {

@@ -3,13 +3,14 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// Runs attempts on one engine thread: waits for sockets, deadlines and commands, and dispatches each of them.
+/// An event loop that runs attempts (HTTP requests) on one engine thread, a thread that calls libcurl: waits for
+/// sockets, deadlines and commands, and dispatches each of them.
 ///
 /// Created, used and dropped on that thread; nothing here is locked.
 final class AttemptLoop {
     private let poll: EventPoll
     let watch: SocketWatch
-    /// The queue of tasks that the ends of small files resume on this thread.
+    /// The queue of Swift tasks that became ready at the end of a small file and then run on this thread.
     private let tasks: LocalRunQueue
     private let bufferSize: Int
     private let attemptDidEnd: () -> Void
@@ -17,30 +18,32 @@ final class AttemptLoop {
     private let challengeHosts: ChallengeHosts
 
     private(set) var attempts: [AttemptID: Attempt] = [:]
-    /// The connection pools: few, one for each kind of options.
+    /// The connection pools: few, one for each combination of connection options and sharing.
     private var pools: [ConnectionPool] = []
     private var lastTag: UInt32 = 0
-    /// The field lists of the last requests. Small files of one host send the same list; redirected files alternate
-    /// between two lists.
+    /// The header field lists of the last requests, for reuse. Small files of one host send the same list; redirected
+    /// files alternate between two lists.
     private var lastFields: [FieldList] = []
     private static let fieldListCount = 4
     private let cache = FieldCache()
     private var environment = ProxyEnvironment.current()
-    /// `true` once the system refused libcurl a thread to resolve a name. Names are then resolved on this thread.
+    /// `true` once the system refused libcurl a thread to resolve a host name. Host names are then resolved on this
+    /// thread.
     private var lacksResolverThread = false
     private var nextEnvironmentCheck = MonotonicTime.now
     var deadlines = DeadlineQueue()
-    /// The addresses that failed lately.
+    /// The addresses of hosts, with those that failed within the last 60 seconds.
     var book = AddressBook()
-    /// The loop's own sockets that connect in parallel with libcurl's, by descriptor.
+    /// The loop's own sockets that connect in parallel with libcurl's, by descriptor, with the attempt that each may
+    /// serve.
     var runners: [Int32: Attempt] = [:]
-    /// Looks up the addresses of a host on another thread, which then posts `learn`.
+    /// Looks up the addresses of a host on another thread, which posts them to this thread (`learn`).
     let lookUp: (AddressBook.Place) -> Void
-    /// The attempts whose bodies the kernel moves, by socket.
+    /// The attempts whose bodies the kernel moves through a pipe (splice(2)), by socket descriptor.
     var spliced: [Int32: Attempt] = [:]
 
-    /// The time after which a pool without attempts is closed with its connections; sooner if there are many such
-    /// pools.
+    /// The time after which a pool without attempts is closed with its connections; sooner if more than 32 such pools
+    /// exist.
     private static let idlePoolLife = Duration.seconds(60)
     private static let maximumIdlePools = 32
     private static let idlePoolCheckInterval = Duration.seconds(1)
@@ -61,9 +64,7 @@ final class AttemptLoop {
         self.attemptDidEnd = attemptDidEnd
     }
 
-    /// Waits for events if `mayWait`, and handles all events and deadlines that are due.
-    ///
-    /// - Returns: `true` if another thread woke this thread to process commands.
+    /// Waits for events if `mayWait`, and handles all events and deadlines that are due. One turn of the loop.
     func turn(mayWait: Bool) -> Bool {
         watch.sendGathered()
         let woken = poll.wait(milliseconds: mayWait ? timeToWait() : 0) { event in
@@ -122,7 +123,7 @@ final class AttemptLoop {
 
     // MARK: Commands
 
-    /// Starts an attempt. If it cannot be started, ends it immediately.
+    /// Starts an attempt. If it cannot be started, reports the failure to `receiver` (`ended`) within this call.
     func start(_ request: AttemptRequest, _ receiver: any AttemptReceiver) {
         do throws(TransportFailure) {
             guard attempts[request.id] == nil else {
@@ -164,8 +165,8 @@ final class AttemptLoop {
         }
     }
 
-    /// Returns the proxies of the environment, read at most a second ago: reading them for each request would cost 1
-    /// µs.
+    /// Returns the proxies that environment variables name, read at most a second ago: a read for each request would
+    /// cost 1 µs.
     private func currentEnvironment() -> ProxyEnvironment {
         let now = MonotonicTime.now
         if now >= nextEnvironmentCheck {
@@ -197,7 +198,7 @@ final class AttemptLoop {
         return list
     }
 
-    /// Ends an attempt as cancelled.
+    /// Ends an attempt as cancelled. Ignores an unknown identifier.
     func cancel(_ id: AttemptID) {
         guard let attempt = attempts[id] else { return }
         retireIfSilent(attempt)
@@ -205,14 +206,14 @@ final class AttemptLoop {
     }
 
     /// Resumes a paused attempt, even during a delay: the receiver pauses again if that is too early. If the attempt is
-    /// not paused, gives the receiver the chance to process bytes that it may have held back.
+    /// not paused, gives the receiver the chance to process bytes that it gathered (`AttemptReceiver.flush`).
     func proceed(_ id: AttemptID) {
         guard let attempt = attempts[id] else { return }
         guard attempt.pause.isNone else { return resume(attempt) }
         if attempt.hasBody, attempt.spliced == nil, !attempt.rests() { end(attempt, .stopped) }
     }
 
-    /// Ends all attempts and closes all connections.
+    /// Ends all attempts as cancelled and closes all connections.
     func stop() {
         // An `ended` callback must not find a partly closed loop. Attempts that the callback starts go to another
         // thread.
@@ -222,7 +223,8 @@ final class AttemptLoop {
 
     // MARK: Pools
 
-    /// Returns the pool for attempts that may share connections. Creates the pool if it does not exist.
+    /// Returns the pool of connections with the given options and sharing. Creates the pool if it does not exist or is
+    /// retired.
     private func pool(
         for options: ConnectionOptions, _ sharing: ConnectionSharing
     ) throws(TransportFailure) -> ConnectionPool {
@@ -246,20 +248,22 @@ final class AttemptLoop {
         where index < surplus || endOfLife(of: pool) <= now { drop(pool) }
     }
 
-    /// Returns the time at which a pool without attempts is closed. A retired pool is closed immediately.
+    /// Returns the time at which the loop closes a pool without attempts: immediately if it is retired, else after 60
+    /// seconds.
     private func endOfLife(of pool: ConnectionPool) -> MonotonicTime {
         pool.isRetired ? pool.idleSince : pool.idleSince.advanced(by: Self.idlePoolLife)
     }
 
     private func drop(_ pool: ConnectionPool) { pools.removeAll { $0 === pool } }
 
-    /// Retires the pool of a silent shared connection. libcurl does not notice the silence and would put the next
-    /// stream on it.
+    /// Makes later attempts use another pool if attempts share the connection of this one and its server has been
+    /// silent. libcurl does not notice the silence and would put the next stream on the connection.
     private func retireIfSilent(_ attempt: Attempt) {
         if attempt.pool.sharing != .none, attempt.isSilent { attempt.pool.isRetired = true }
     }
 
-    /// Ends the attempts of a pool and closes it, because its multi handle failed for lack of memory or descriptors.
+    /// Ends the attempts of a pool with `failure` and closes the pool: its multi handle failed for lack of memory or
+    /// descriptors.
     private func abandon(_ pool: ConnectionPool, _ failure: TransportFailure) {
         for attempt in Array(attempts.values) where attempt.pool === pool { end(attempt, .failed(failure)) }
         drop(pool)
@@ -275,7 +279,7 @@ final class AttemptLoop {
         unpause(attempt)
     }
 
-    /// Makes libcurl resume an attempt.
+    /// Makes libcurl resume an attempt and deliver the bytes that it holds back, within this call.
     func unpause(_ attempt: Attempt) {
         // After a pause at its head libcurl does not know that it was paused, and the body may already be in TLS
         // buffers.
@@ -334,13 +338,15 @@ final class AttemptLoop {
         }
     }
 
-    /// Sends the request of an attempt again, with Digest authentication.
+    /// Sends the request of an attempt again, with Digest authentication, as a new `Attempt` for the same receiver.
     private func startAgain(_ attempt: Attempt) {
         guard forget(attempt) else { return }
         challengeHosts.add(attempt.origin)
         start(attempt.request, attempt.receiver)
     }
 
+    /// Removes an attempt from the loop and from its pool.
+    ///
     /// - Returns: `false` if the attempt has already ended.
     private func forget(_ attempt: Attempt) -> Bool {
         guard attempts.removeValue(forKey: attempt.id) != nil else { return false }
@@ -366,13 +372,15 @@ final class AttemptLoop {
     }
 }
 
-/// The number of bytes that an attempt reads at once.
+/// The rule for the number of bytes that an attempt (HTTP request) reads at once.
 package enum BufferPolicy {
-    /// The default size: 1 KiB less than `WriteStage` holds, so that the last piece of a read is shorter than the
-    /// others and marks the end of the read.
+    /// The default size in bytes: 1 KiB less than the capacity of `WriteStage`, which is eleven pieces of 16 KiB. The
+    /// last piece of a read is then shorter than the others and marks the end of the read.
     package static let usual = WriteStage.size - 1024
 
-    /// Large buffers save system calls where few attempts run; small ones save memory where thousands do.
+    /// Returns the number of bytes that a new attempt reads at once, at most `maximum`, if `running` attempts then run
+    /// on the thread. Large buffers save system calls where few attempts run; small ones save memory where thousands
+    /// do.
     static func size(upTo maximum: Int, running: Int) -> Int {
         switch running {
         case ...4: maximum

@@ -1,9 +1,12 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The end of a body according to its head (RFC 9112 §6.3). Ambiguous heads are rejected.
+/// The rules that determine from a response head how the end of the body is marked (RFC 9112 §6.3): by a length, by
+/// chunks, or by the end of the connection. Ambiguous heads are rejected.
 enum BodyFraming {
-    /// Returns how the end of the body that follows `head` is marked.
+    /// Returns how the end of the body that follows `head` is marked: `.delimited` by a length, chunks or a status
+    /// without a body; `.closed` by the end of the connection; `.stream` by the end of an HTTP/2 stream that libcurl
+    /// does not prove.
     ///
     /// `Transfer-Encoding` overrides `Content-Length` (RFC 9112 §6.3 rule 3), as in libcurl. Throws `malformed` for a
     /// coding that libcurl does not decode, a length that is not a number, and lengths that differ.
@@ -28,8 +31,8 @@ enum BodyFraming {
         return CurlLibrary.provesStreamEnd ? .delimited : .stream
     }
 
-    /// Returns the value of `Content-Length`, or `nil` without one. Equal values in a list count as one (RFC 9110
-    /// §8.6).
+    /// Returns the value of `Content-Length`; `nil` if the head has no such field. Equal values in a list count as one
+    /// (RFC 9110 §8.6). Throws `malformed` for differing values and values that are not numbers.
     private static func contentLength(_ fields: HTTPFields) throws(TransportFailure) -> Int64? {
         // Nearly all heads have one line with a single number.
         if let only = fields.value(named: "Content-Length"), let length = HeadCollector.decimal(only.utf8) {

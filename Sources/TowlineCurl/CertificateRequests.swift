@@ -3,26 +3,30 @@ import Synchronization
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The attempts whose server asked for a client certificate and received none. Many servers then only close the
-/// connection, or send an alert that is lost with it, so no result code of libcurl reports the cause.
+/// The attempts (HTTP requests) whose server asked for a client certificate and received none. Many servers then only
+/// close the connection, or send an alert that is lost with it, so no result code of libcurl reports the cause.
+/// `FailureTable` looks up the cause here.
 enum CertificateRequests {
-    /// The numbers of the latest attempts, at most `most`.
+    /// The numbers (`AttemptID.value`) of these attempts, the oldest first; at most the latest `most`.
     private static let attempts = Mutex<[UInt64]>([])
     private static let most = 256
-    /// The index of Towline's data in OpenSSL's contexts. The data is a number, not a pointer: a connection may outlive
-    /// its attempt.
+    /// The index under which the number of an attempt is stored in OpenSSL's contexts (`SSL_CTX`). The data is a
+    /// number, not a pointer: a connection may outlive its attempt.
     private static let index = ccurl_new_context_index()
 
-    /// Watches the handshakes of an `SSL_CTX` that libcurl has prepared for the attempt of a handle.
+    /// Makes OpenSSL report requests for a client certificate in the handshakes of `context`, an `SSL_CTX` that libcurl
+    /// has prepared for the easy handle `handle`. Does nothing if the handle runs no attempt.
     static func watch(_ context: OpaquePointer, of handle: UnsafeMutableRawPointer) {
         guard let attempt = EasyHandle.attempt(of: handle) else { return }
         ccurl_watch_certificate_requests(context, index, UInt(truncatingIfNeeded: attempt.id.value), requested)
     }
 
-    /// Returns whether the server of an attempt asked for a client certificate.
+    /// Returns whether the server of an attempt asked for a client certificate and received none.
     static func contains(_ id: AttemptID) -> Bool { attempts.withLock { $0.contains(id.value) } }
 
-    /// Records the attempt. OpenSSL calls it if no certificate is set (`SSL_CTX_set_client_cert_cb(3)`).
+    /// The callback that records the attempt of a connection. OpenSSL calls it when a server asks for a client
+    /// certificate and none is set (`SSL_CTX_set_client_cert_cb(3)`). The handshake then continues without a
+    /// certificate.
     private static let requested:
         @convention(c) (
             OpaquePointer?, UnsafeMutablePointer<OpaquePointer?>?, UnsafeMutablePointer<OpaquePointer?>?

@@ -1,19 +1,19 @@
 import Synchronization
 internal import TowlineCore
 
-/// The hosts that asked for Digest authentication. Towline sends them no password before they ask. Shared by the
-/// threads of a transport.
+/// The servers (scheme, host and port) that asked for Digest authentication (RFC 7616). Once recorded, a server gets no
+/// password before it asks with a 401 response. Shared by all threads of a `CurlTransport`.
 final class ChallengeHosts: Sendable {
     private let origins = Mutex<Set<HTTPURL.Origin>>([])
     /// `true` while the set is empty, which is the usual case: requests then take no lock.
     private let isEmpty = Atomic<Bool>(true)
 
-    /// Returns whether a host has asked for Digest authentication.
+    /// Returns whether a server has asked for Digest authentication.
     func contains(_ origin: HTTPURL.Origin) -> Bool {
         !isEmpty.load(ordering: .acquiring) && origins.withLock { $0.contains(origin) }
     }
 
-    /// Records that a host asks for Digest authentication.
+    /// Records that a server asks for Digest authentication.
     func add(_ origin: HTTPURL.Origin) {
         origins.withLock { _ = $0.insert(origin) }
         isEmpty.store(false, ordering: .releasing)

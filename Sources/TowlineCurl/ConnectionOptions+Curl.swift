@@ -6,6 +6,8 @@ internal import TowlineEngine
 extension ConnectionOptions {
     /// Returns the options without the secrets that the request must not carry, and without the cookie file: an attempt
     /// has its own cookies.
+    ///
+    /// - Parameter challenges: the servers that asked for Digest authentication, which get a password only after a 401.
     func limited(to request: AttemptRequest, besides challenges: ChallengeHosts) -> ConnectionOptions {
         var options = self
         options.cookieFile = nil
@@ -26,14 +28,15 @@ extension ConnectionOptions {
         return options
     }
 
-    /// Returns whether the request may have a password.
+    /// Returns whether requests with these options may carry a password, from `user` or from a netrc file.
     var hasCredentials: Bool { user != nil || netrc != .none }
 
-    /// Returns whether libcurl 7.88 can put several streams on a connection. HTTP/1.1 has no streams. With HTTP/2
-    /// without negotiation, it starts HTTP/2 again on a reused connection (curl pull request 10643, fixed in 8.0).
+    /// Returns whether concurrent requests with these options may share a connection as HTTP/2 streams. HTTP/1.1 has no
+    /// streams. With HTTP/2 without negotiation, libcurl 7.88 starts HTTP/2 again on a reused connection (curl pull
+    /// request 10643, fixed in 8.0).
     var mayShare: Bool { httpProtocol == .automatic }
 
-    /// Sets all options on a handle that are equal for all attempts with these options.
+    /// Sets all settings on an easy handle of libcurl that are equal for all attempts with these options.
     func apply(to handle: EasyHandle) {
         applyRules(to: handle)
         applyTLS(to: handle)
@@ -59,7 +62,7 @@ extension ConnectionOptions {
         }
     }
 
-    /// Sets the transport's own rules, which are the same for all requests.
+    /// Sets the rules of the transport that hold for all requests, such as: only http and https, and no redirects.
     private func applyRules(to handle: EasyHandle) {
         handle.set(CURLOPT_HTTPGET, 1)
         handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
@@ -141,8 +144,9 @@ extension ConnectionOptions {
 }
 
 extension ConnectionPool {
-    /// Throws `local` for options that libcurl would silently ignore: a file that cannot be read, and text that would
-    /// end early in C or break a line on the wire.
+    /// Throws for options that libcurl would silently ignore or misread: `tlsFileUnusable` if a certificate or key file
+    /// cannot be read, `local` if the netrc file cannot be read. Also throws `local` for a user name or password with a
+    /// control character, which would end the text early in C or break a line on the wire.
     static func check(_ options: ConnectionOptions) throws(TransportFailure) {
         if let file = options.certificateAuthorityFile {
             try checkReadable("certificate file", file, .tlsFileUnusable)
@@ -159,7 +163,8 @@ extension ConnectionPool {
         }
     }
 
-    /// Throws for a file that cannot be read.
+    /// Throws a failure of the given kind if the file at the path `file` cannot be read. `what` describes the file in
+    /// the message, for example "cookie file".
     static func checkReadable(
         _ what: String, _ file: String, _ kind: TransportFailure.Kind = .local
     ) throws(TransportFailure) {

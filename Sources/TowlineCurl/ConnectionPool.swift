@@ -2,39 +2,41 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// A multi handle of libcurl: the connections that attempts with equal settings may share.
+/// A multi handle of libcurl with its open connections, which attempts (HTTP requests) with equal options reuse.
 ///
 /// libcurl compares TLS settings before it reuses a connection, but not everything that distinguishes two users (for
-/// example the password for a proxy tunnel). A pool per `ConnectionOptions` needs no comparison. Confined to its engine
-/// thread.
+/// example the password for a proxy tunnel). A pool per `ConnectionOptions` needs no comparison. Confined to one engine
+/// thread, a thread that runs libcurl.
 final class ConnectionPool {
     /// The options of the pool's connections, with credentials only if requests may send them.
     let options: ConnectionOptions
     /// The proxy of all connections of the pool; `nil` if they go to the server directly.
     let proxy: ProxyAddress?
-    /// How attempts of the pool share connections as HTTP/2 streams.
+    /// The rule for sharing connections: each attempt has its own, or attempts are HTTP/2 streams of one or several.
     let sharing: ConnectionSharing
-    /// The number that identifies the pool's sockets in an `EventPoll`.
+    /// The number that each event of the pool's sockets carries, so that the event loop finds the pool.
     let tag: UInt32
     let multi: UnsafeMutableRawPointer
-    /// The time at which libcurl must be called even if no socket is ready.
+    /// The time at which libcurl must be called even if no socket is ready; `never` if libcurl has no timer.
     var timer = MonotonicTime.never
-    /// `true` if libcurl was called since the loop last asked for finished attempts.
+    /// `true` if libcurl was called since the event loop last asked for finished attempts (`nextFinished`).
     var isTouched = false
-    /// `true` if no further attempt may start in the pool.
+    /// `true` if no further attempt may start in the pool, because the server on its shared connection fell silent.
     var isRetired = false
-    /// The number of running attempts.
+    /// The number of running attempts: handles that were added to libcurl and not removed.
     private(set) var runningCount = 0
-    /// The time at which the last running attempt was removed.
+    /// The time at which the last running attempt was removed; initially the time at which the pool was created.
     private(set) var idleSince = MonotonicTime.now
 
-    /// The attempt that last received bytes of its body in the current call of libcurl.
+    /// The attempt that last received bytes of its body in the current call of libcurl; `nil` if no attempt did.
     private var fed: Attempt?
-    /// The attempts whose receivers stopped them when all available bytes were delivered.
+    /// The attempts that their receivers stopped in `flush`, when all available bytes were delivered. The loop must end
+    /// them.
     private var full: [Attempt] = []
-    /// The attempts that wait for the kernel to move the rest of the body.
+    /// The attempts whose libcurl side is paused so that the kernel can move the rest of the body (`SplicedBody`).
     private var offered: [Attempt] = []
-    /// The number of calls of libcurl that may have read from any of its sockets, or sent on one.
+    /// The number of calls of libcurl that may have read from any of its sockets, or sent on one. After such a call, a
+    /// `SplicedBody` checks again that libcurl read nothing from its socket.
     private(set) var callCount = 0 { didSet { watch.mayHaveSent = true } }
     private var readAhead = ReadAhead()
 
@@ -46,8 +48,8 @@ final class ConnectionPool {
     /// The maximum number of idle handles kept for reuse: creating a handle costs about 20 µs and 5 KiB.
     private static let maximumIdleHandles = 64
 
-    /// Throws `local` if a file named in the options cannot be read, or memory ran out; `proxyUnusable` if the proxy's
-    /// URL is not valid.
+    /// Creates a pool without connections. Throws `tlsFileUnusable` or `local` if a file named in the options cannot be
+    /// read, `local` if memory ran out, and `proxyUnusable` if the proxy's URL is not valid.
     init(
         options: ConnectionOptions, sharing: ConnectionSharing, tag: UInt32, watch: SocketWatch
     ) throws(TransportFailure) {
@@ -99,14 +101,14 @@ final class ConnectionPool {
         _ = ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION)
     }
 
-    /// Sets the number of connections that stay open, including idle ones. libcurl's default follows the number of
+    /// Sets the maximum number of open connections, including idle ones. libcurl's default follows the number of
     /// running attempts: libcurl would close good connections whenever few attempts run for a moment.
     private func limitConnections(_ limit: Int) {
         connectionLimit = limit
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, limit)
     }
 
-    /// Returns a handle with the pool's settings; `nil` if memory ran out.
+    /// Returns an easy handle with the pool's settings, reused or new, for `add`; `nil` if memory ran out.
     func takeHandle() -> EasyHandle? {
         if let handle = idleHandles.popLast() { return handle }
         guard let handle = EasyHandle() else { return nil }
@@ -119,7 +121,8 @@ final class ConnectionPool {
         return handle
     }
 
-    /// Passes the attempt's handle to libcurl. Throws `local` if libcurl does not accept the handle.
+    /// Passes the handle of an attempt to libcurl, which then runs the request. Throws `local` if libcurl does not
+    /// accept the handle.
     func add(_ handle: EasyHandle) throws(TransportFailure) {
         callCount += 1
         let code = curl_multi_add_handle(multi, handle.pointer)
@@ -129,7 +132,8 @@ final class ConnectionPool {
         if runningCount * 2 > connectionLimit { limitConnections(runningCount * 4) }
     }
 
-    /// Removes a handle from libcurl. If its response is incomplete, libcurl closes the connection.
+    /// Removes the handle of an ended attempt from libcurl and keeps it for reuse. If its response is incomplete,
+    /// libcurl closes the connection.
     func remove(_ handle: EasyHandle) {
         // An ended attempt must not receive `rests`.
         if fed?.handle === handle { fed = nil }
@@ -151,9 +155,9 @@ final class ConnectionPool {
         }
     }
 
-    /// Repeats the request of a handle over a fresh connection.
+    /// Repeats the request of a handle over a new connection, because the reused one was faulty.
     ///
-    /// - Returns: `false` if libcurl does not accept the handle again.
+    /// - Returns: `false` if libcurl does not accept the handle again; the caller must end the attempt.
     func repeatOnFreshConnection(_ handle: EasyHandle) -> Bool {
         if fed?.handle === handle { fed = nil }
         readAhead.forget(handle)
@@ -164,7 +168,8 @@ final class ConnectionPool {
         return curl_multi_add_handle(multi, handle.pointer) == CURLM_OK
     }
 
-    /// Reports to libcurl that a socket is ready. Throws if the pool is unusable.
+    /// Reports to libcurl that a socket is ready for the events `ready`. Throws `local` if the multi handle failed; the
+    /// caller must then close the pool.
     func socketIsReady(_ socket: Int32, _ ready: EventPoll.Interest) throws(TransportFailure) {
         var events: Int32 = 0
         // libcurl finds an error or a hang-up when it reads and writes: bytes may be waiting before it.
@@ -175,7 +180,8 @@ final class ConnectionPool {
         readAhead.note(socket)
     }
 
-    /// Reports to libcurl that its timer expired. Throws if the pool is unusable.
+    /// Reports to libcurl that its timer expired. Throws `local` if the multi handle failed; the caller must then close
+    /// the pool.
     func timerIsDue() throws(TransportFailure) {
         timer = .never
         try act(CURL_SOCKET_TIMEOUT, 0)
@@ -190,10 +196,12 @@ final class ConnectionPool {
         guard code == CURLM_OK else { throw Self.failure(code) }
     }
 
-    /// Returns whether TLS may hold bytes of an attempt that no socket event reports.
+    /// Returns whether the TLS library may hold received bytes that no socket event reports. The loop must then call
+    /// `readOn` instead of waiting.
     var mayHoldUnread: Bool { !readAhead.holders.isEmpty }
 
-    /// Makes libcurl process the bytes that TLS has read ahead. Throws if the pool is unusable.
+    /// Makes libcurl process the bytes that the TLS library has read ahead. Throws `local` if the multi handle failed;
+    /// the caller must then close the pool.
     func readOn() throws(TransportFailure) {
         for attempt in readAhead.holders {
             let isLeft = try ReadAhead.drain(attempt) { socket throws(TransportFailure) in
@@ -203,24 +211,29 @@ final class ConnectionPool {
         }
     }
 
-    /// Returns whether bytes wait on the connection with the given local port.
+    /// Returns whether bytes arrived on the connection with the given local port while it was idle. They belong to no
+    /// response.
     func hasBytes(onPort port: Int32) -> Bool { watch.hasBytes(onPort: UInt16(truncatingIfNeeded: port)) }
 
-    /// Makes the connection of an attempt, which carries several streams, gather what libcurl sends.
+    /// Combines the sends on the connection of an attempt into fewer TCP segments (`SocketWatch.gatherSends`), if the
+    /// pool shares connections: the request of each HTTP/2 stream is a separate small send.
     func carriesStreams(of attempt: Attempt) {
         if sharing != .none, let socket = attempt.socket { watch.gatherSends(of: socket) }
     }
 
-    /// Registers an attempt that has a socket and whose TLS may read ahead.
+    /// Registers an attempt whose TLS library reads ahead, for `readOn`. Does nothing without read-ahead or without a
+    /// socket.
     func readsFrom(_ attempt: Attempt) { readAhead.watch(attempt) }
 
-    /// Records that bytes of an attempt's response arrived, so TLS may hold more.
+    /// Records that bytes of an attempt's response arrived, so the TLS library may hold more that no socket event
+    /// reports.
     func mayHold(_ attempt: Attempt) {
         // Called for each line and each piece: the check of the flag avoids a dictionary lookup.
         if attempt.readsAhead { readAhead.note(attempt) }
     }
 
-    /// Records that the pool is about to deliver bytes to an attempt. Finishes the attempt that received bytes before.
+    /// Records that libcurl is about to deliver bytes to an attempt. Notifies the attempt that received bytes before
+    /// (`Attempt.rests`) that no more are available now.
     func feeds(_ attempt: Attempt) {
         mayHold(attempt)
         guard fed !== attempt else { return }
@@ -228,9 +241,10 @@ final class ConnectionPool {
         fed = attempt
     }
 
-    /// Notifies receivers that all available bytes were delivered. Called when libcurl has returned.
+    /// Notifies the attempt that last received bytes that all available bytes were delivered (`Attempt.rests`). Called
+    /// when libcurl has returned.
     ///
-    /// - Returns: the attempts that their receivers stopped, which the caller must end.
+    /// - Returns: the attempts that their receivers stopped in response, which the caller must end.
     func takeFull() -> [Attempt] {
         rest()
         guard !full.isEmpty else { return [] }
@@ -248,21 +262,23 @@ final class ConnectionPool {
         }
     }
 
-    /// Returns the attempts whose rest the kernel may move. Called after the attempts of `takeFull` have ended.
+    /// Returns the attempts that are paused so that the kernel can move the rest of the body, and forgets them. Called
+    /// after the attempts of `takeFull` have ended.
     func takeOffered() -> [Attempt] {
         guard !offered.isEmpty else { return [] }
         defer { offered = [] }
         return offered
     }
 
-    /// Makes libcurl resume a paused attempt.
+    /// Makes libcurl resume a paused attempt, and deliver within this call the bytes that it holds. Returns libcurl's
+    /// result.
     func unpause(_ attempt: Attempt) -> CURLcode {
         isTouched = true
         callCount += 1
         return curl_easy_pause(attempt.handle.pointer, CURLPAUSE_CONT)
     }
 
-    /// Returns the next attempt that libcurl has finished, and its result; `nil` if there is no further one.
+    /// Returns the next attempt that libcurl has finished, and libcurl's result code; `nil` if there is no further one.
     func nextFinished() -> (Attempt, CURLcode)? {
         var remaining: Int32 = 0
         while let message = curl_multi_info_read(multi, &remaining) {

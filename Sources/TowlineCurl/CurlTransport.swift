@@ -2,15 +2,16 @@ import Synchronization
 package import TowlineCore
 package import TowlineEngine
 
-/// The `Transport` over libcurl's multi interface (7.88.1 or newer).
+/// The implementation of `Transport`, which sends HTTP requests (attempts), over libcurl's multi interface (7.88.1 or
+/// newer).
 ///
 /// A few engine threads wait for sockets (epoll) and run libcurl. The thread of an attempt calls its callbacks with
 /// libcurl's own buffer: nothing is copied, allocated or locked in between. Attempts of one thread reuse each other's
 /// idle connections. By default, there is one thread. With several threads, the first one runs the segments of long
-/// files, and only attempts that may be brief are distributed. The thread that receives a small file also runs the
-/// tasks that follow, including the next request (`LocalRunQueue`).
+/// files, and only attempts that may receive a small file (`mayBeSmall`) are distributed. The thread that receives a
+/// small file also runs the tasks that follow, including the next request (`LocalRunQueue`).
 ///
-/// Beyond the port's contract:
+/// Behavior beyond the contract of `Transport`:
 /// - The transport delivers a body in pieces of up to 16 KiB (libcurl's `CURL_MAX_WRITE_SIZE`). After a pause it
 ///   delivers the same bytes again first, perhaps with more behind them.
 /// - The rest of a long body that arrives fast, over HTTP/1.x without TLS, is delivered through a pipe if the receiver
@@ -18,12 +19,13 @@ package import TowlineEngine
 /// - `proceed` also ends the delay of `.pauseFor` early.
 /// - A response that is complete without a byte of body after `.pause` ends only after `proceed`.
 /// - Field values that are not UTF-8 keep their bytes: see `FieldText`.
-/// - A request that must not be sent (a control character in a field, a file of the options that cannot be read) ends
-///   as `failed(.local)`, a response 407 as `failed(.proxyFailed)`.
+/// - A request that must not be sent (a control character in a field, a cookie or netrc file that cannot be read) ends
+///   as `failed(.local)`, a response 407 as `failed(.proxyUnauthorized)`.
 package final class CurlTransport: Transport {
     private struct Lane {
         let thread: EngineThread
-        /// The maximum number of attempts, and so of connections, on the thread when a brief attempt started.
+        /// The highest number of concurrent attempts on the thread when an attempt for a small file started. The thread
+        /// has about as many connections.
         var most = 0
     }
 
@@ -38,7 +40,8 @@ package final class CurlTransport: Transport {
     private let http1Hosts = HTTP1Hosts()
     private let challengeHosts = ChallengeHosts()
 
-    /// The number of running attempts per thread above which the transport starts another thread for brief attempts.
+    /// The number of running attempts on the least loaded thread at which the transport starts another thread for small
+    /// files. Also the maximum lead in attempts of a thread that is preferred for its idle connections.
     private static let enough = 4
 
     /// Starts the first engine thread. The thread immediately initializes libcurl and the TLS library, which takes a
@@ -49,8 +52,8 @@ package final class CurlTransport: Transport {
     ///     work, pays off if the work of one thread uses a whole core.
     ///   - bufferSize: the number of bytes that an attempt reads at once, 16 KiB … 512 KiB. With over 4 attempts on a
     ///     thread new ones get 127 KiB at most, with over 32 64 KiB, with over 256 16 KiB. A SIGKILL costs these bytes
-    ///     and up to 32 KiB not yet marked: together 256 KiB at most. The default is 1 KiB less than whole pieces, so
-    ///     that the length of the last piece of a read shows that it is the last one.
+    ///     and up to 32 KiB not yet recorded in the journal: together 256 KiB at most. The default is 1 KiB less than
+    ///     eleven pieces of 16 KiB, so that the length of the last piece of a read shows that it is the last one.
     ///
     /// If the system refuses the first thread, each attempt tries to start it again, and ends with
     /// `failed(.threadRefused)` if the system still refuses.
@@ -73,7 +76,8 @@ package final class CurlTransport: Transport {
         if let thread { state.lanes.append(Lane(thread: thread)) }
     }
 
-    /// Sends the request of an attempt. After `shutdown`, the attempt ends as cancelled within this call.
+    /// Sends the request of an attempt, and passes the response to `receiver` on an engine thread. After `shutdown`,
+    /// the attempt ends as cancelled within this call; without any thread, it ends as `failed(.threadRefused)`.
     package func start(_ request: AttemptRequest, receiver: any AttemptReceiver) {
         // The command is posted under the lock, so that the next caller counts this attempt.
         let isTaken = state.withLock { state in thread(for: request, &state)?.post(.start(request, receiver)) }
@@ -90,11 +94,11 @@ package final class CurlTransport: Transport {
 
     /// Returns the thread for an attempt; `nil` if the system refuses one. Prefers the least loaded thread that has
     /// idle connections, unless all such threads have much more work than another: the number of connections then stays
-    /// within the number of concurrent attempts. Among equal threads, prefers the calling one, which has the file that
-    /// leads to this request.
+    /// within the number of concurrent attempts. Among equal threads, prefers the calling one, which has just received
+    /// the small file whose end leads to this request.
     private func thread(for request: AttemptRequest, _ state: inout State) -> EngineThread? {
         if state.lanes.isEmpty, !state.isShutDown { startThread(&state) }
-        guard mostThreads > 1, request.mayBeBrief else { return state.lanes.first?.thread }
+        guard mostThreads > 1, request.mayBeSmall else { return state.lanes.first?.thread }
         guard var least = state.lanes.lazy.map(\.thread.runningCount).min() else { return nil }
         if least >= Self.enough, state.lanes.count < mostThreads, !state.isShutDown {
             startThread(&state)
@@ -110,17 +114,20 @@ package final class CurlTransport: Transport {
         return state.lanes[index].thread
     }
 
-    /// Ends an attempt soon. Every thread gets the command, because only the attempt's own thread knows the attempt.
+    /// Ends an attempt soon, with `.cancelled` unless it has ended. Every thread gets the command, because only the
+    /// attempt's own thread knows the attempt.
     package func cancel(_ id: AttemptID) {
         for thread in threads { _ = thread.post(.cancel(id)) }
     }
 
-    /// Resumes a paused attempt.
+    /// Resumes an attempt that its receiver paused. If the attempt is not paused, makes the receiver process the bytes
+    /// that it gathered (`AttemptReceiver.flush`). Ignores unknown identifiers.
     package func proceed(_ id: AttemptID) {
         for thread in threads { _ = thread.post(.proceed(id)) }
     }
 
-    /// Cancels all attempts, joins the threads and closes every descriptor. Concurrent calls also wait for that.
+    /// Cancels all attempts, joins the threads and closes every descriptor. Concurrent calls also return only
+    /// afterwards.
     package func shutdown() async {
         let threads = state.withLock { state in
             state.isShutDown = true

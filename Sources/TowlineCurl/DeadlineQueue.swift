@@ -1,5 +1,6 @@
-/// The attempts that have a deadline, the earliest first. The queue is a binary heap in which every attempt knows its
-/// index, so that a deadline can be moved or removed in O(log n).
+/// The attempts (HTTP requests) that have a deadline, such as a timeout or the end of a pause, the earliest first. The
+/// queue is a binary heap in which every attempt knows its index, so that a deadline can be moved or removed in O(log
+/// n).
 struct DeadlineQueue {
     private var heap: [Attempt] = []
 

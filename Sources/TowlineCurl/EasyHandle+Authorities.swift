@@ -1,8 +1,9 @@
 import CCurl
 
-/// The certificate authorities that the certificates of servers and proxies are verified with.
+/// Settings for the certificate authorities that verify the certificates of servers and proxies.
 extension EasyHandle {
-    /// Trusts the authorities in a file and in a directory. With `nil`, libcurl reads no file or no directory.
+    /// Trusts the certificate authorities in a PEM file and in a directory with one file per authority. With `nil`,
+    /// libcurl reads no file or no directory.
     func setAuthorities(file: String?, directory: String?) {
         setAuthorities(file: file)
         setAuthorities(directory: directory)
@@ -18,10 +19,11 @@ extension EasyHandle {
         set(CURLOPT_PROXY_CAPATH, directory)
     }
 
-    /// Makes OpenSSL report servers that ask for a client certificate.
+    /// Sets the callback that prepares each OpenSSL context of this handle: OpenSSL then reports servers that ask for a
+    /// client certificate (`CertificateRequests`).
     ///
-    /// - Parameter sharesAuthorities: `true` to trust the system's authorities, in stores that connections share if
-    ///   possible.
+    /// - Parameter sharesAuthorities: `true` to trust the system's certificate authorities, in stores that connections
+    ///   share if possible; `false` to keep the authorities that were set on the handle.
     func prepareTLS(sharesAuthorities: Bool) {
         _ = ccurl_set_tls_callback(pointer, Self.observe)
         if sharesAuthorities { shareSystemAuthorities() }

@@ -4,7 +4,8 @@ internal import TowlineEngine
 
 /// The cookies of the attempt that a handle runs. They are removed before the next attempt.
 extension EasyHandle {
-    /// The cookies that the handle has now, one per line of the Netscape format.
+    /// The cookies that the handle has now, one per line of the Netscape format; also empty if libcurl cannot list
+    /// them.
     var cookies: [String] {
         var list: UnsafeMutablePointer<curl_slist>?
         guard ccurl_get_list(pointer, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
@@ -21,15 +22,17 @@ extension EasyHandle {
         return lines
     }
 
-    /// Adds cookies. libcurl sends the ones that match the URL.
+    /// Adds cookies for the next request, one per line of the Netscape format. libcurl sends the ones that match the
+    /// URL.
     func lend(_ cookies: [String]) {
         for line in cookies { set(CURLOPT_COOKIELIST, line) }
     }
 
-    /// Removes all cookies, because the next attempt may belong to another download.
+    /// Removes all cookies from the handle, because the next attempt may belong to another download.
     func dropCookies() { set(CURLOPT_COOKIELIST, "ALL") }
 
-    /// Reads a cookie file, in the Netscape format or as `Set-Cookie` fields.
+    /// Reads a cookie file, in the Netscape format or as `Set-Cookie` fields. Throws `local` if the file cannot be read
+    /// or memory ran out.
     static func cookies(inFile path: String) throws(TransportFailure) -> [String] {
         try ConnectionPool.checkReadable("cookie file", path)
         guard CurlLibrary.initialisation == CURLE_OK, let reader = EasyHandle() else {

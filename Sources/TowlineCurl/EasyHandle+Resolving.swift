@@ -6,8 +6,8 @@ extension EasyHandle {
     /// Returns whether the system refused libcurl the thread on which it resolves a host name.
     var lacksResolverThread: Bool { errorDetail?.contains("thread failed to start") == true }
 
-    /// Resolves the host name of a URL for the attempt that begins next. Blocks the calling thread until the lookup
-    /// ends.
+    /// Resolves the host name of a URL, and sets the addresses for the attempt that begins next. Blocks the calling
+    /// thread until the lookup ends. Used if libcurl cannot start a thread for the lookup.
     ///
     /// - Returns: `false` if the name does not resolve.
     func resolveHere(_ url: HTTPURL) -> Bool {

@@ -3,8 +3,8 @@ import Glibc
 internal import TowlineCore
 
 extension EasyHandle {
-    /// Sets `SOCK_CLOEXEC` on a new socket and reports it: this libcurl does not set the flag, and the socket must not
-    /// leak into processes that the application starts.
+    /// The callback for a new socket. Sets the close-on-exec flag, which libcurl 7.88 does not set, so that the socket
+    /// does not leak into processes that the application starts. Reports the socket to the handle's `SocketWatch`.
     static let socketMade: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t, curlsocktype) -> Int32 = {
         context, socket, _ in
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
@@ -18,7 +18,8 @@ extension EasyHandle {
         return Glibc.close(socket)
     }
 
-    /// Reports to `watch` when a socket of a connection is created and closed. `watch` must outlive the connections.
+    /// Makes libcurl report to `watch` when a socket of a connection is created and closed. `watch` must outlive the
+    /// connections.
     func tellSockets(to watch: SocketWatch) {
         let context = Unmanaged.passUnretained(watch).toOpaque()
         _ = ccurl_set_pointer(pointer, CURLOPT_SOCKOPTDATA, context)
@@ -26,7 +27,8 @@ extension EasyHandle {
         _ = ccurl_set_close_socket_callback(pointer, Self.socketCloses)
     }
 
-    /// Reports each address that libcurl connects to. Opens no socket for an address that the options forbid.
+    /// Makes the handle report each address that libcurl connects to, to its attempt. Opens no socket for an address
+    /// that the options forbid (`publicAddressesOnly`).
     ///
     /// The check belongs here: a name server could change its reply between an earlier check and the connection.
     func watchAddresses() { _ = ccurl_set_open_socket_callback(pointer, Self.openSocket) }
@@ -69,10 +71,12 @@ extension EasyHandle {
         socket(place.family, place.socktype | Int32(SOCK_CLOEXEC.rawValue), place.protocol)
     }
 
-    /// The index of Towline's data in OpenSSL's connections, the same for all.
+    /// The index under which the record of a connection's end is stored in OpenSSL's connections, the same for all of
+    /// them.
     static let tlsIndex = ccurl_new_tls_index()
 
-    /// Records an event of a watched TLS connection.
+    /// The callback that records whether the peer sent close_notify, the regular end of TLS. OpenSSL calls it with each
+    /// event of a connection that `watchCloseNotify` watches.
     static let tlsEvent: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = { connection, what, value in
         guard let connection else { return }
         ccurl_note_tls_event(connection, tlsIndex, what, value)

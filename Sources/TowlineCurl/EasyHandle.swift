@@ -1,28 +1,30 @@
 import CCurl
 internal import TowlineCore
 
-/// An easy handle of libcurl, the data that it points to, and the C callbacks that call its `Attempt`.
+/// An easy handle of libcurl, which runs one request at a time, the data that it points to, and the C callbacks that
+/// call its `Attempt`.
 ///
-/// Created once per connection settings and reused for many attempts: only options that differ between two attempts are
-/// set again. Confined to its engine thread.
+/// Created for one set of connection options and reused for many attempts: only settings that differ between two
+/// attempts are set again. Confined to one engine thread, a thread that runs libcurl.
 final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
-    /// The buffer for libcurl's error message.
+    /// The buffer for libcurl's error message, a C string; empty if libcurl reported no error.
     private let errorText: UnsafeMutableBufferPointer<CChar>
-    /// The fields of the request. The handle points to them.
+    /// The header fields of the request. libcurl's handle points to them, so they must stay alive.
     private var fieldList: FieldList?
-    /// The URL of the request. The handle points to it.
+    /// The parsed URL of the request. libcurl's handle points to it, so it must stay alive.
     private let url = RequestURL()
-    /// The number of bytes that libcurl reads at once.
+    /// The number of bytes that libcurl reads at once; 0 before the first `prepare`.
     private(set) var bufferSize = 0
-    /// The record of how a watched TLS connection ends; `nil` if none is watched.
+    /// The record of how a TLS connection watched by `watchCloseNotify` ends; `nil` if no connection is watched.
     private var closeWatch: UnsafeMutablePointer<ccurl_close_watch>?
     private var watchesGoAway = false
     private var needsFreshConnection = false
-    /// The addresses of the attempt's host. The handle points to them.
+    /// The addresses of the attempt's host in place of a DNS lookup; `nil` without such addresses. libcurl's handle
+    /// points to them, so they must stay alive.
     private var addresses: UnsafeMutablePointer<curl_slist>?
 
-    /// `nil` if memory ran out.
+    /// Creates a handle without connection options; `nil` if memory ran out.
     init?() {
         guard let pointer = curl_easy_init() else { return nil }
         self.pointer = pointer
@@ -43,7 +45,8 @@ final class EasyHandle {
         ccurl_release_watch(closeWatch)
     }
 
-    /// Points the handle at an attempt, which must stay alive until the handle is removed from the multi handle.
+    /// Sets the URL, the header fields and the read size of the next request, and the attempt that the callbacks call.
+    /// The attempt must stay alive until the handle is removed from the multi handle.
     ///
     /// - Returns: `false` if memory ran out.
     func prepare(url: HTTPURL, fields: FieldList, bufferSize: Int, for attempt: Attempt) -> Bool {
@@ -80,7 +83,8 @@ final class EasyHandle {
         closeWatch = ccurl_watch_close_notify(pointer, Self.tlsIndex, Self.tlsEvent)
     }
 
-    /// Returns whether a watched TLS connection ended without close_notify.
+    /// Returns whether a TLS connection that `watchCloseNotify` watches has not received close_notify, so a body that
+    /// ended with the connection may be truncated. Returns `false` if no connection is watched.
     var wasCutOff: Bool { closeWatch?.pointee.was_closed == 0 }
 
     /// Makes OpenSSL read up to `length` available bytes from the socket at once, instead of one record in two reads.
@@ -91,7 +95,7 @@ final class EasyHandle {
     /// - Returns: whether TLS now reads ahead.
     func readAhead(_ length: Int) -> Bool { ccurl_read_ahead(pointer, length) != 0 }
 
-    /// Returns whether TLS reads ahead on the connection, perhaps since an earlier response.
+    /// Returns whether OpenSSL reads ahead on the connection, perhaps since an earlier response.
     var readsAhead: Bool { ccurl_reads_ahead(pointer) != 0 }
 
     /// Sets the addresses that the next attempt connects to, in the form of `CURLOPT_RESOLVE(3)`; `nil` removes them.
@@ -102,7 +106,7 @@ final class EasyHandle {
         curl_slist_free_all(old)
     }
 
-    /// Makes the repeated request of the attempt open a new connection instead of reusing one.
+    /// Makes the handle's next request, a repeated one, open a new connection instead of reusing one.
     func requireFreshConnection() {
         needsFreshConnection = true
         set(CURLOPT_FRESH_CONNECT, 1)
@@ -113,7 +117,8 @@ final class EasyHandle {
     /// or after the attempt.
     var reusesConnection: Bool { number(CURLINFO_NUM_CONNECTS) == 0 }
 
-    /// Reports a GOAWAY with an error to the attempt. libcurl mentions GOAWAY only in its trace.
+    /// Makes libcurl's trace report a GOAWAY frame of HTTP/2 with an error code, which calls `Attempt.breakConnection`.
+    /// libcurl mentions GOAWAY only in its trace.
     func watchGoAway() {
         watchesGoAway = true
         set(CURLOPT_VERBOSE, 1)
@@ -135,13 +140,13 @@ final class EasyHandle {
     /// Returns whether the connection negotiated HTTP/2. Call it from a callback of the attempt.
     var speaksHTTP2: Bool { ccurl_speaks_http2(pointer) != 0 }
 
-    /// Returns whether TLS holds bytes that libcurl has not read.
+    /// Returns whether the TLS library holds received bytes that libcurl has not read.
     var hasUnread: Bool { ccurl_has_unread(pointer) != 0 }
 
-    /// Sets a numeric option. Ignores an option that this libcurl was built without.
+    /// Sets a numeric option of libcurl. Ignores an option that this libcurl was built without.
     func set(_ option: CURLoption, _ value: Int) { _ = ccurl_set_long(pointer, option, value) }
 
-    /// Sets a text option; libcurl keeps a copy.
+    /// Sets a text option; libcurl keeps a copy. `nil` removes the text.
     func set(_ option: CURLoption, _ value: String?) {
         guard let value else { return _ = ccurl_set_string(pointer, option, nil) }
         ByteText.withCString(value) { _ = ccurl_set_string(pointer, option, $0) }
@@ -166,7 +171,7 @@ final class EasyHandle {
         return code == CURLE_OK && length >= 0 ? Int64(length) : nil
     }
 
-    /// Returns the attempt that a handle runs; `nil` if it runs no attempt.
+    /// Returns the attempt that an easy handle of libcurl runs; `nil` if it runs no attempt.
     static func attempt(of handle: UnsafeMutableRawPointer) -> Attempt? {
         var context: UnsafeMutableRawPointer?
         guard ccurl_get_pointer(handle, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { return nil }

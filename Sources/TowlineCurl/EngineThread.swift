@@ -4,13 +4,18 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// A POSIX thread that runs an `AttemptLoop` and takes commands from other threads.
+/// A POSIX thread that runs an `AttemptLoop`, the event loop of libcurl's requests, and takes commands from other
+/// threads.
 final class EngineThread: Sendable {
-    /// A command from another thread.
+    /// A command that another thread posts to this one.
     enum Command: Sendable {
+        /// Sends the request of an attempt and passes its response to the receiver.
         case start(AttemptRequest, any AttemptReceiver)
+        /// Ends an attempt as cancelled.
         case cancel(AttemptID)
+        /// Resumes a paused attempt, or makes its receiver process the bytes that it gathered.
         case proceed(AttemptID)
+        /// Records the addresses of a host that another thread has looked up; empty if the lookup failed.
         case learn(AddressBook.Place, [SocketAddress])
     }
 
@@ -20,7 +25,7 @@ final class EngineThread: Sendable {
         /// `true` once the thread has made its last callback. No thread may use `poll` from then on.
         var isOver = false
         var waiters: [CheckedContinuation<Void, Never>] = []
-        /// The thread, until another thread joins or detaches it.
+        /// The POSIX thread, until another thread joins or detaches it; then `nil`.
         var thread: pthread_t?
     }
 
@@ -34,7 +39,7 @@ final class EngineThread: Sendable {
     private let http1Hosts: HTTP1Hosts
     private let challengeHosts: ChallengeHosts
 
-    /// Starts the thread; `nil` if the system refuses a descriptor or a thread.
+    /// Starts the thread and names it for tools such as ps(1); `nil` if the system refuses a descriptor or a thread.
     init?(name: String, bufferSize: Int, http1Hosts: HTTP1Hosts, challengeHosts: ChallengeHosts) {
         guard let poll = EventPoll() else { return nil }
         self.poll = poll
@@ -48,7 +53,7 @@ final class EngineThread: Sendable {
         state.withLock { $0.thread = thread }
     }
 
-    /// Returns whether the calling thread is this one.
+    /// Returns whether the calling thread is the thread of this object.
     var isCurrent: Bool { LocalRunQueue.isOwned(by: self) }
 
     /// Posts a command and wakes the thread.
@@ -65,7 +70,7 @@ final class EngineThread: Sendable {
         }
     }
 
-    /// Asks the thread to cancel all attempts and end. Does not wait.
+    /// Asks the thread to cancel all attempts and end. Returns without waiting for that.
     func requestStop() {
         state.withLock { state in
             guard !state.isStopping else { return }
@@ -102,7 +107,7 @@ final class EngineThread: Sendable {
         if let thread { pthread_detach(thread) }
     }
 
-    /// The body of the thread.
+    /// Runs the event loop until `requestStop`, then ends all attempts. The main function of the thread.
     fileprivate func run() {
         _ = CurlLibrary.initialisation
         let tasks = LocalRunQueue(of: self)
@@ -133,7 +138,8 @@ final class EngineThread: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Looks up the addresses of a host on a new thread. If no thread can start, libcurl's own order stays in use.
+    /// Looks up the addresses of a host on a new thread, which posts them as the command `learn`. If no thread can
+    /// start, the addresses stay unknown, and libcurl's own order stays in use.
     private func lookUp(_ place: AddressBook.Place) {
         _ = WorkThread.tryStart { [self] in
             let addresses = SocketAddress.resolve(place.host, port: place.port, family: place.systemFamily)
@@ -179,7 +185,7 @@ final class EngineThread: Sendable {
     }
 }
 
-/// The argument of a new thread.
+/// The argument of a new thread: the object that the thread runs, and the name of the thread.
 private final class EngineThreadEntry: Sendable {
     let thread: EngineThread
     let name: String

@@ -17,10 +17,10 @@
             static let hangUp = Interest(rawValue: EPOLLHUP.rawValue)
         }
 
-        /// A ready descriptor.
+        /// A descriptor that is ready, and the events that occurred on it.
         struct Event {
             let descriptor: Int32
-            /// The tag that was passed to `watch`.
+            /// The tag that was passed to `watch` for the descriptor: the number of its connection pool.
             let tag: UInt32
             let ready: Interest
         }
@@ -28,7 +28,7 @@
         private let poll: Int32
         private let alarm: Int32
         private let buffer: UnsafeMutableBufferPointer<epoll_event>
-        /// The tag that no watched descriptor may use.
+        /// The tag of the descriptor with which `wake` interrupts the wait. No watched descriptor may use this tag.
         static let alarmTag = UInt32.max
 
         /// Returns `nil` if the system has no descriptor left; `errno` has the cause.
@@ -46,7 +46,7 @@
             buffer = .allocate(capacity: 256)
         }
 
-        /// Watches `descriptor` for `interest`, which replaces the previous interest.
+        /// Watches `descriptor` for `interest`, which replaces the previous interest. Its events carry `tag`.
         ///
         /// - Parameter isNew: `true` if the descriptor was not watched; a wrong value costs a system call.
         /// - Returns: `false` if the kernel refuses, which happens only for lack of memory.

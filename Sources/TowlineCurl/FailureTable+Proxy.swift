@@ -8,7 +8,7 @@ extension FailureTable {
         "the SOCKS proxy did not open a connection to the server (the SOCKS handshake failed)"
 
     /// Returns the failure of the proxy, or of its connection to the server, before the request is sent; `nil` if
-    /// `code` alone describes the failure.
+    /// libcurl's result `code` alone describes the failure.
     static func proxyRefusal(of attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
         let handle = attempt.handle
         // The status of CONNECT: with 5xx the proxy cannot connect to the server, with any other status it refuses.

@@ -2,25 +2,26 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Failures of TLS that another attempt cannot avoid, recognized by OpenSSL's texts of alerts and errors (RFC 8446
-/// §6.2).
+/// Permanent failures of TLS, which another attempt cannot avoid, recognized by OpenSSL's texts of alerts and errors
+/// (RFC 8446 §6.2).
 extension FailureTable {
     static let certificateRequired = TransportFailure(
         .clientCertificateRefused,
         "the server requires a client certificate. Give it with --cert FILE, and its key with --key FILE")
 
-    /// Alerts about the certificate that the client sent or omitted.
+    /// Texts of the alerts that a server sends if it rejects the client's certificate or requires one.
     private static let certificateAlerts = [
         "certificate required", "bad certificate", "certificate unknown", "unsupported certificate",
         "certificate revoked", "certificate expired", "unknown ca", "access denied",
     ].map { "alert \($0)" }
 
-    /// Errors that mean that the two sides have no version of TLS in common.
+    /// Texts of the errors that mean that the two sides have no version of TLS in common.
     private static let versionErrors = [
         "unsupported protocol", "alert protocol version", "no protocols available", "wrong ssl version",
     ]
 
-    /// Errors that mean that the two sides have no cipher in common, or that a key is too short to be secure.
+    /// Texts of the errors that mean that the two sides have no cipher in common, or that a key is too short to be
+    /// secure.
     private static let cipherErrors = [
         "alert handshake failure", "no shared cipher", "dh key too small", "ee key too small",
         "unsafe legacy renegotiation disabled", "alert insufficient security",
@@ -30,7 +31,8 @@ extension FailureTable {
         CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_PEER_FAILED_VERIFICATION, CURLE_RECV_ERROR, CURLE_SEND_ERROR,
     ]
 
-    /// Returns the failure if TLS itself refused; `nil` if `code` alone describes the failure.
+    /// Returns the failure if one side refused the TLS connection because of a certificate, a version or a cipher;
+    /// `nil` if libcurl's result `code` alone describes the failure.
     static func tlsRefusal(of attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
         guard attempt.phase != .body, attempt.origin.scheme == .https,
             codes.contains(code)

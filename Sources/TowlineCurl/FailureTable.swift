@@ -3,14 +3,15 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The meaning of libcurl's result codes for an attempt: one row per code, one column per phase, and a text for users.
+/// The meaning of libcurl's result codes for an attempt (HTTP request): one row per code, with a text for users and one
+/// kind of failure per phase. A phase is connecting, waiting for the response head, or receiving the body.
 enum FailureTable {
-    /// A row: the kind of failure while connecting, before the head was complete, and in the body.
+    /// A row of the table: the kind of failure while connecting, before the head was complete, and in the body.
     struct Row {
         let connecting: TransportFailure.Kind
         let requested: TransportFailure.Kind
         let body: TransportFailure.Kind
-        /// The text for users. libcurl's own message follows in parentheses.
+        /// The text for users. libcurl's own message follows it in parentheses.
         let reason: String
 
         init(
@@ -23,11 +24,11 @@ enum FailureTable {
             self.reason = reason
         }
 
-        /// Creates a row with the same kind in all phases.
+        /// Creates a row with the same kind of failure in all phases.
         init(_ kind: TransportFailure.Kind, _ reason: String) { self.init(kind, kind, kind, reason) }
     }
 
-    /// The table. A code that is not in it cannot come from an HTTP request and is `other`.
+    /// The rows, by libcurl's result code. A code without a row cannot come from an HTTP request and becomes `other`.
     static let rows: [CURLcode.RawValue: Row] = [
         CURLE_UNSUPPORTED_PROTOCOL.rawValue: Row(
             .local, .malformed, .malformed,
@@ -133,7 +134,8 @@ enum FailureTable {
     private static let proxyNotFound =
         "cannot resolve the host name of the proxy: the name is wrong, or the network or DNS is down"
 
-    /// Returns the failure of a host name that does not resolve. With public addresses only, its text omits the cause.
+    /// Returns the failure of a host name that does not resolve. If the options allow only public addresses, the text
+    /// also covers private addresses and so does not reveal the cause.
     static func hostUnknown(_ options: ConnectionOptions) -> TransportFailure {
         options.publicAddressesOnly
             ? TransportFailure(.hostNotPublic, notPublic)
@@ -148,7 +150,8 @@ enum FailureTable {
         }
     }
 
-    /// Returns the end of an attempt that libcurl has finished with a result code.
+    /// Returns the end of an attempt that libcurl has finished with the result `code`: the end that the attempt decided
+    /// before, otherwise a complete response or a failure.
     static func end(of attempt: Attempt, _ code: CURLcode) -> AttemptEnd {
         if let decided = attempt.decidedEnd { return decided }
         if code == CURLE_OK {
@@ -160,12 +163,14 @@ enum FailureTable {
         return .failed(failure(of: attempt, code))
     }
 
-    /// The failure of a connection that closed before the head was complete, which libcurl 7.88 reports as a success.
+    /// The failure of a connection that closed before the response head was complete. libcurl 7.88 reports it as a
+    /// success.
     static var headCut: TransportFailure {
         TransportFailure(.closedBeforeHead, "the server closed the connection in the middle of the response headers")
     }
 
-    /// Returns the failure of a request that was sent. `detail` is libcurl's own message.
+    /// Returns the failure for libcurl's result `code` of a request that was sent. `detail` is libcurl's own message,
+    /// which is added to the text; `nil` without a message.
     static func failure(_ code: CURLcode, detail: String?) -> TransportFailure {
         guard let row = rows[code.rawValue] else { return unknown(code, detail) }
         return explained(TransportFailure(row.requested, row.reason), detail)
@@ -193,7 +198,7 @@ enum FailureTable {
         return explained(TransportFailure(kind, row.reason + way), detail)
     }
 
-    /// Adds libcurl's message, which has the details: addresses, times, the error of OpenSSL.
+    /// Adds libcurl's own message to a failure. The message has the details: addresses, times, the error of OpenSSL.
     private static func explained(_ failure: TransportFailure, _ detail: String?) -> TransportFailure {
         guard let detail else { return failure }
         return TransportFailure(failure.kind, "\(failure.message) (\(detail))")
@@ -204,7 +209,7 @@ enum FailureTable {
         return TransportFailure(.other, "the request to the server failed: libcurl error \(code.rawValue) (\(text))")
     }
 
-    /// Returns the failure if it depends on more than the result code; `nil` if the code alone describes it.
+    /// Returns the failure if it depends on more than libcurl's result code; `nil` if the code alone describes it.
     private static func special(_ attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
         let handle = attempt.handle
         switch code {
@@ -244,11 +249,12 @@ enum FailureTable {
         }
     }
 
-    /// `CONN_MAX_RETRIES` of libcurl.
+    /// The number of times that libcurl sends a request again whose stream the server refused (libcurl's
+    /// `CONN_MAX_RETRIES`).
     private static let refusedRequestCount = 5
 
-    /// Returns whether the process can open another descriptor: libcurl 7.88 does not keep the `errno` of a failed
-    /// socket(2).
+    /// Returns whether the process can open another file descriptor. Used after a failed connection: libcurl 7.88 does
+    /// not keep the `errno` of a failed socket(2).
     static func hasDescriptor() -> Bool {
         let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return errno != EMFILE && errno != ENFILE }
@@ -258,7 +264,7 @@ enum FailureTable {
 }
 
 extension EasyHandle {
-    /// Returns `true` if the host of the URL is an address, in any form that getaddrinfo(3) accepts: `[::1]`, `127.1`.
+    /// Returns whether the host of the URL is an IP address, in any form that getaddrinfo(3) accepts: `[::1]`, `127.1`.
     fileprivate var hostIsAddress: Bool {
         var text: UnsafePointer<CChar>?
         guard ccurl_get_text(pointer, CURLINFO_EFFECTIVE_URL, &text) == CURLE_OK, let text,
@@ -267,7 +273,7 @@ extension EasyHandle {
         return last.first == "[" || last.first.map { "0"..."9" ~= $0 } == true
     }
 
-    /// Returns whether a byte of a response arrived.
+    /// Returns whether a byte of the response to the handle's request arrived.
     var hasResponse: Bool {
         var microseconds: curl_off_t = 0
         return ccurl_get_offset(pointer, CURLINFO_STARTTRANSFER_TIME_T, &microseconds) == CURLE_OK && microseconds > 0

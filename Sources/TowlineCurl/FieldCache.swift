@@ -1,17 +1,19 @@
 import CCurl
 internal import TowlineCore
 
-/// The lines of the last heads, as bytes and as parsed fields. The next head of a server repeats most of them, and
-/// comparing bytes is faster than decoding text (`docs/performance.md`). Confined to its engine thread.
+/// A cache of the header lines of the latest response heads, as bytes and as parsed fields. The next head of a server
+/// repeats most of them, and comparing bytes is faster than decoding text (`docs/performance.md`). Confined to one
+/// engine thread, a thread that runs libcurl.
 final class FieldCache {
     private struct Slot {
         var length: Int
         var field: HTTPFields.Field
     }
 
-    /// The number of lines cached for each kind of head.
+    /// The number of lines cached for each kind of head; later lines of a head are not cached.
     private static let lineCount = 16
-    /// The number of kinds of heads. The heads of a redirect and of its target alternate and have different lines.
+    /// The number of kinds of heads: redirects (status 3xx), and all others. The heads of a redirect and of its target
+    /// alternate and have different lines.
     private static let kindCount = 2
     private static let longestLine = 96
 
@@ -31,7 +33,9 @@ final class FieldCache {
         bytes.deallocate()
     }
 
-    /// Returns the field of a line if the last head of that kind had the same line at that index; otherwise `nil`.
+    /// Returns the parsed field of the line at `index` of a head with the given status, if the previous head of that
+    /// kind (redirect or not) had the same line there. Otherwise, or if that line is not cached, returns `nil`: the
+    /// caller must parse the line.
     func field(_ line: UnsafeRawBufferPointer, at index: Int, status: Int) -> HTTPFields.Field? {
         guard let place = Self.place(index, status), let slot = slots[place], slot.length == line.count,
             let start = line.baseAddress, memcmp(start, bytes + place * Self.longestLine, line.count) == 0
@@ -39,7 +43,8 @@ final class FieldCache {
         return slot.field
     }
 
-    /// Caches the field of a line, unless the field may be a secret, which must not outlive its download.
+    /// Caches the field of the line at `index` of a head. Skips a line of more than 96 bytes, and a field that may be a
+    /// secret (a cookie or a redirect target), because a secret must not outlive its download.
     func keep(_ field: HTTPFields.Field, of line: UnsafeRawBufferPointer, at index: Int, status: Int) {
         guard let place = Self.place(index, status) else { return }
         guard line.count <= Self.longestLine, let start = line.baseAddress, !Self.isSecret(field.name) else {

@@ -2,14 +2,14 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The checked fields of a request as a list of libcurl. The list is freed with the object.
+/// The checked header fields of a request as a linked list of libcurl. The list is freed with the object.
 final class FieldList {
     /// The fields that the list was created from.
     let fields: HTTPFields
     /// The list for `CURLOPT_HTTPHEADER`.
     let pointer: UnsafeMutablePointer<curl_slist>
 
-    /// Throws if a field could corrupt the request (`RequestFields.check`), or if memory ran out.
+    /// Throws `local` if a field could corrupt the request (`RequestFields.check`), or if memory ran out.
     init(_ fields: HTTPFields) throws(TransportFailure) {
         try RequestFields.check(fields)
         guard let pointer = RequestFields.list(fields) else { throw TransportFailure(.local, FailureTable.outOfMemory) }

@@ -3,25 +3,25 @@ import Synchronization
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The hosts that Towline uses HTTP/1.1 for because HTTP/2 failed there (DESIGN.md §5). Shared by the threads of a
-/// transport.
+/// The servers (scheme, host and port) that Towline uses HTTP/1.1 for because HTTP/2 failed there (DESIGN.md §5).
+/// Shared by all threads of a `CurlTransport`.
 final class HTTP1Hosts: Sendable {
     private struct Entry {
         var end: MonotonicTime
-        /// `true` if the host has sent a response over HTTP/1.1.
+        /// `true` if the server has sent a response over HTTP/1.1.
         var works = false
-        /// `true` if the host does not speak HTTP/1.1: Towline then uses HTTP/2 even after failures.
+        /// `true` if the server does not speak HTTP/1.1: Towline then uses HTTP/2 even after failures.
         var isRefused = false
     }
 
-    /// The lifetime of an entry. A server may be repaired, so Towline tries HTTP/2 again after this time.
+    /// The lifetime of an entry. Afterwards Towline tries HTTP/2 again, because a server may be repaired.
     private static let life = Duration.seconds(600)
 
     private let entries = Mutex<[HTTPURL.Origin: Entry]>([:])
-    /// `true` while there are no entries, which is the usual case: requests then take no lock.
+    /// `true` while no server is recorded, which is the usual case: requests then take no lock.
     private let isEmpty = Atomic<Bool>(true)
 
-    /// Returns whether requests to a host must use HTTP/1.1.
+    /// Returns whether requests to a server must use HTTP/1.1.
     func contains(_ origin: HTTPURL.Origin) -> Bool {
         guard !isEmpty.load(ordering: .acquiring) else { return false }
         return entries.withLock { entries in
@@ -30,9 +30,9 @@ final class HTTP1Hosts: Sendable {
         }
     }
 
-    /// Makes later requests to a host use HTTP/1.1.
+    /// Makes later requests to a server use HTTP/1.1, for the next ten minutes.
     ///
-    /// - Returns: `false` if the host already has an entry, also if it does not speak HTTP/1.1.
+    /// - Returns: `false` if the server already has an entry, also if it does not speak HTTP/1.1.
     func add(_ origin: HTTPURL.Origin) -> Bool {
         entries.withLock { entries in
             let now = MonotonicTime.now
@@ -43,8 +43,9 @@ final class HTTP1Hosts: Sendable {
         }
     }
 
-    /// Records the result of an attempt over HTTP/1.1. If a host has never sent a response over HTTP/1.1 and its
-    /// failure shows that it does not speak it, later requests use HTTP/2 again.
+    /// Records the result of an attempt over HTTP/1.1: whether a response head arrived, and the failure, if any. If a
+    /// server has never sent a response over HTTP/1.1 and its failure shows that it does not speak it, later requests
+    /// use HTTP/2 again.
     func note(_ origin: HTTPURL.Origin, hasResponded: Bool, failure: TransportFailure.Kind?) {
         guard !isEmpty.load(ordering: .acquiring) else { return }
         entries.withLock { entries in
@@ -59,7 +60,7 @@ final class HTTP1Hosts: Sendable {
 }
 
 extension ConnectionOptions {
-    /// Returns the options, with HTTP/1.1 for a host where HTTP/2 failed or if the length is ignored.
+    /// Returns the options, limited to HTTP/1.1 if HTTP/2 failed at the server (`hosts`), or if `ignoresLength` is set.
     func withProtocol(for origin: HTTPURL.Origin, besides hosts: HTTP1Hosts) -> ConnectionOptions {
         guard httpProtocol == .automatic, ignoresLength || origin.scheme == .https && hosts.contains(origin) else {
             return self
@@ -71,8 +72,9 @@ extension ConnectionOptions {
 }
 
 extension AttemptLoop {
-    /// Returns the end of an attempt, changed to `http2Failed` if HTTP/2 failed. Later requests to the host then use
-    /// HTTP/1.1, as after a response that HTTP/2 does not prove to be complete.
+    /// Returns the end of an attempt, changed to `http2Failed` if HTTP/2 caused the failure; `code` is libcurl's
+    /// result. Later requests to the server then use HTTP/1.1, as after a response that HTTP/2 does not prove to be
+    /// complete.
     func withFallback(_ end: AttemptEnd, of attempt: Attempt, _ code: CURLcode) -> AttemptEnd {
         guard attempt.speaksHTTP2 else {
             if attempt.pool.options.httpProtocol == .http1 {
@@ -93,8 +95,8 @@ extension AttemptLoop {
         return end
     }
 
-    /// Switches the next attempts to HTTP/1.1 as soon as a connection has ended with an error, although the rest of its
-    /// responses may still arrive.
+    /// Makes the next requests to the server use HTTP/1.1 once the server has ended the HTTP/2 connection with an error
+    /// (GOAWAY). Does not wait for the rest of the connection's responses, which may still arrive.
     func fallBackIfBroken(_ attempt: Attempt) {
         guard attempt.hasBrokenConnection, !attempt.hasFallenBack else { return }
         attempt.hasFallenBack = http1Hosts.add(attempt.origin)
@@ -104,8 +106,8 @@ extension AttemptLoop {
 extension FailureTable {
     /// Returns whether an attempt over HTTP/2 failed because of HTTP/2, not because of the network.
     ///
-    /// On a shared connection, the cause may be another stream or the graceful shutdown of the connection (GOAWAY): the
-    /// caller then requests the file over its own connection, and that attempt decides.
+    /// Returns `false` on a connection that attempts share: the cause may be another stream or the graceful shutdown of
+    /// the connection (GOAWAY). The caller then requests the file over its own connection, and that attempt decides.
     static func isHTTP2Error(_ attempt: Attempt, _ code: CURLcode) -> Bool {
         guard attempt.pool.sharing == .none else { return false }
         switch code {

@@ -1,22 +1,23 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Assembles the head of the final response from the lines that libcurl delivers, within limits.
+/// A parser that assembles the head of the final response from the lines that libcurl delivers, within limits.
 ///
 /// Skips lines that are not fields, as browsers do. Strict wherever leniency could change the body: libcurl parses the
 /// framing fields itself, line by line, so the collector refuses a head that libcurl would parse differently.
 struct HeadCollector {
-    /// The result of processing a line.
+    /// The result of processing a header line.
     enum Step {
-        /// More lines follow.
+        /// The line was accepted, and more lines follow.
         case more
-        /// The final head is complete.
+        /// The final head is complete. The second value is how the end of its body is marked.
         case head(ResponseHead, AttemptEnd.Framing)
-        /// The response is refused.
+        /// The response is refused: the caller must abort the request with this failure.
         case refused(TransportFailure)
     }
 
-    /// Limits of the `Transport` port, for the sum of interim heads, the final head and trailers.
+    /// Limits of the `Transport` port, in bytes and fields, for the sum of interim heads (1xx), the final head and
+    /// trailers.
     static let maximumBytes = 300 * 1024
     static let maximumFields = 5000
     static let maximumInterimHeads = 20
@@ -35,20 +36,21 @@ struct HeadCollector {
     private var byteCount = 0
     private var fieldCount = 0
     private var interimHeadCount = 0
-    /// `true` if the last line was skipped; its folded lines are then skipped too.
+    /// `true` if the last line was skipped; its continuation lines (obs-fold, RFC 9112 §5.2) are then skipped too.
     private var skipsFolded = false
-    /// `true` if a line that is not a valid field may have announced a transfer coding.
+    /// `true` if a skipped line may have announced a transfer coding. Without another framing field, the head is then
+    /// refused.
     private var mayBeCoded = false
     /// `true` to omit Content-Length from heads (`ConnectionOptions.ignoresLength`).
     private let ignoresLength: Bool
 
     init(ignoresLength: Bool = false) { self.ignoresLength = ignoresLength }
 
-    /// Returns whether the final head is complete.
+    /// Returns whether the final head is complete. Further lines are trailers.
     var isDone: Bool { state == .done }
 
-    /// Discards the lines of an incomplete head; the limits keep counting. Called before each request, since libcurl
-    /// sends the request again over a new connection if a reused connection turns out to be dead.
+    /// Discards the lines of an incomplete head, but keeps the counts for the limits. Called before each request, since
+    /// libcurl sends the request again over a new connection if a reused connection turns out to be dead.
     mutating func restart() {
         guard state != .done else { return }
         state = .statusLine
@@ -60,7 +62,8 @@ struct HeadCollector {
         (skipsFolded, mayBeCoded) = (false, false)
     }
 
-    /// Processes the next line, including its end of line. `cache` has the lines of earlier heads.
+    /// Processes the next line, including its end of line. `cache` has the parsed lines of earlier heads; with `nil`,
+    /// each line is parsed.
     mutating func take(_ raw: UnsafeRawBufferPointer, _ cache: FieldCache? = nil) -> Step {
         byteCount += raw.count
         guard byteCount <= Self.maximumBytes else {
@@ -114,8 +117,8 @@ struct HeadCollector {
         return Self.tooLarge("the server sent more than 5000 response headers; Towline accepts at most 5000")
     }
 
-    /// Parses `status-line = HTTP-version SP status-code SP [ reason-phrase ]` (RFC 9112 §4). libcurl writes a line in
-    /// the same form for HTTP/2, without the minor version.
+    /// Parses the first line of a head: `status-line = HTTP-version SP status-code SP [ reason-phrase ]` (RFC 9112 §4).
+    /// libcurl writes a line in the same form for HTTP/2, without the minor version.
     private mutating func takeStatusLine(_ line: UnsafeRawBufferPointer) -> Step {
         guard let space = line.firstIndex(of: 0x20), let version = Self.version(Self.part(of: line, 0..<space)) else {
             return Self.malformed("the server sent an invalid response: it does not begin with an HTTP status line")
@@ -153,8 +156,8 @@ struct HeadCollector {
         names.contains { HTTPFields.equalNames($0, name) }
     }
 
-    /// Joins a folded line to the field above it (obs-fold, RFC 9112 §5.2). Refuses folded framing fields: libcurl has
-    /// parsed their first line alone and would find another body than Towline.
+    /// Joins a continuation line to the field above it (obs-fold, RFC 9112 §5.2). Refuses folded framing fields:
+    /// libcurl has parsed their first line alone and would find another body than Towline.
     private mutating func unfold(_ line: UnsafeRawBufferPointer) -> Step {
         let rest = FieldText.decode(Self.trimmed(line))
         guard !skipsFolded, !rest.isEmpty else { return .more }

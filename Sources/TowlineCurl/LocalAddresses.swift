@@ -3,7 +3,7 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
-/// The syntax of numeric IP addresses.
+/// A check for texts that are numeric IP addresses.
 package enum NumericAddress {
     /// Returns whether a text is an IPv4 or IPv6 address without brackets and zone.
     package static func isValid(_ text: String) -> Bool {
@@ -14,7 +14,8 @@ package enum NumericAddress {
 
 /// The addresses of this machine's network interfaces.
 enum LocalAddresses {
-    /// Returns the current addresses: interfaces can change at any time, and each call costs some microseconds.
+    /// Returns the current addresses of the network interfaces. Read for each use, because interfaces can change at any
+    /// time; a call costs some microseconds.
     ///
     /// Returns `nil` if the kernel cannot list them (getifaddrs(3)); the caller must then treat all addresses as local.
     static func current() -> [PublicAddress.Local]? {
@@ -35,9 +36,9 @@ enum LocalAddresses {
     }
 
     /// Returns whether the kernel delivers packets for an address to this machine, even if no interface has the address
-    /// (`local` routes). If the kernel does not know, the address counts as local.
+    /// (`local` routes). An address that the kernel cannot judge counts as local.
     ///
-    /// - Parameter bytes: the address, in network order.
+    /// - Parameter bytes: the address, 4 or 16 bytes in network order.
     static func isLocal(_ bytes: [UInt8]) -> Bool {
         switch bytes.count {
         case 4: towline_is_delivered_here(AF_INET, bytes) != 0

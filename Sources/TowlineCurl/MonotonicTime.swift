@@ -2,7 +2,7 @@ import Glibc
 
 /// A point in time of the clock that cannot be set (`CLOCK_MONOTONIC`).
 struct MonotonicTime: Comparable {
-    /// Nanoseconds since an unspecified point in the past.
+    /// Nanoseconds since the clock's start, an unspecified point in the past.
     let nanoseconds: Int64
 
     /// The current time.
@@ -12,10 +12,10 @@ struct MonotonicTime: Comparable {
         return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// The latest possible time, for deadlines that never expire.
+    /// The latest possible time, for deadlines that never expire and times that are not set.
     static let never = MonotonicTime(nanoseconds: .max)
 
-    /// The time since that unspecified point in the past.
+    /// The time since the clock's start, an unspecified point in the past, for code that measures with `Duration`.
     var sinceStart: Duration { .nanoseconds(nanoseconds) }
 
     static func < (left: MonotonicTime, right: MonotonicTime) -> Bool { left.nanoseconds < right.nanoseconds }

@@ -2,7 +2,8 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// A netrc file. libcurl reads the passwords; this type only finds the hosts that the file names.
+/// A netrc file, which contains passwords by host. libcurl reads the passwords; this type only finds the hosts that the
+/// file names.
 ///
 /// The `default` entry names no host. That entry applies to the URL that the user gave, never to the target of a
 /// redirect.
@@ -17,7 +18,8 @@ struct NetrcFile {
         }
     }
 
-    /// Returns whether an entry names the host. Returns `false` if the file cannot be read.
+    /// Returns whether an entry of the file names the host. Returns `false` if no file exists or the file cannot be
+    /// read.
     func names(_ host: String) -> Bool {
         guard let path, let file = ByteText.withCString(path, { fopen($0, "re") }) else { return false }
         defer { fclose(file) }
@@ -31,10 +33,10 @@ struct NetrcFile {
         return Self.names(host, in: bytes)
     }
 
-    /// The maximum number of bytes to read, in case the path leads to an endless device.
+    /// The maximum number of bytes of the file to read, in case the path leads to an endless device.
     private static let longest = 1 << 20
 
-    /// Returns whether the text of a file contains `machine HOST` outside of comments.
+    /// Returns whether the content of a netrc file has an entry `machine HOST` outside of comments.
     static func names(_ host: String, in bytes: [UInt8]) -> Bool {
         let host = Array(host.utf8.filter { $0 != 0x5B && $0 != 0x5D })
         var previous: ArraySlice<UInt8> = []

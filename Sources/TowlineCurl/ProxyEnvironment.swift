@@ -7,7 +7,7 @@ internal import TowlineEngine
 /// Towline chooses the proxy instead of libcurl, so that it can check an address before libcurl quotes it with its
 /// password, and an error can name the proxy and the variable.
 struct ProxyEnvironment: Sendable {
-    /// A proxy and the variable that names it.
+    /// The URL of a proxy and the environment variable that names it.
     struct Choice: Hashable, Sendable {
         let address: String
         let variable: String
@@ -17,7 +17,9 @@ struct ProxyEnvironment: Sendable {
     private let https: Choice?
     private let exceptions: String
 
-    /// - Parameter value: the value of a variable; `nil` or empty if it is not set.
+    /// Chooses the proxies and their exceptions from environment variables.
+    ///
+    /// - Parameter value: returns the value of the variable with a name; `nil` or empty if the variable is not set.
     init(_ value: (String) -> String?) {
         func first(_ names: String...) -> Choice? {
             for name in names {
@@ -31,19 +33,21 @@ struct ProxyEnvironment: Sendable {
         exceptions = first("no_proxy", "NO_PROXY")?.address ?? ""
     }
 
-    /// Returns the proxies in the environment of this process.
+    /// Returns the proxies that the environment variables of this process name now.
     static func current() -> ProxyEnvironment {
         ProxyEnvironment { name in getenv(name).map { String(cString: $0) } }
     }
 
-    /// Returns the proxy for a URL; `nil` if the request must go to the server directly.
+    /// Returns the proxy for a URL, chosen by its scheme and `no_proxy`; `nil` if the request must go to the server
+    /// directly.
     func proxy(for url: HTTPURL) -> Choice? {
         guard let choice = url.scheme == .http ? http : https, !isExempt(url.host) else { return nil }
         return choice
     }
 
-    /// Returns whether `no_proxy` contains a host: `*` alone, a domain with or without a leading dot, an IP address, or
-    /// a network such as `10.0.0.0/8`, separated by commas or white space.
+    /// Returns whether the variable `no_proxy` exempts a host from the proxy. The variable is `*` alone, or a list of
+    /// domains with or without a leading dot, IP addresses and networks such as `10.0.0.0/8`, separated by commas or
+    /// white space.
     private func isExempt(_ host: String) -> Bool {
         if exceptions == "*" { return true }
         let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
@@ -64,7 +68,7 @@ struct ProxyEnvironment: Sendable {
         return !domain.isEmpty && (host == domain || host.hasSuffix(".\(domain)"))
     }
 
-    /// Returns whether a token is the given address or a network that contains it.
+    /// Returns whether a token of `no_proxy` is the given IP address or a network that contains it.
     private static func contains(_ token: Substring, _ bytes: [UInt8]) -> Bool {
         let parts = token.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         let network = parts[0].hasPrefix("[") ? parts[0].dropFirst().dropLast() : parts[0]
@@ -88,8 +92,8 @@ struct ProxyEnvironment: Sendable {
 }
 
 extension ConnectionOptions {
-    /// Returns the options with the environment's proxy for a URL, unless the user gave a proxy or proxies are not
-    /// allowed.
+    /// Returns the options with the proxy that the environment names for a URL. Returns them unchanged if the user gave
+    /// a proxy, if proxies are not allowed (`publicAddressesOnly`), or if the environment names no proxy for the URL.
     func withProxy(for url: HTTPURL, from environment: ProxyEnvironment) -> ConnectionOptions {
         guard proxy == nil, !publicAddressesOnly, let choice = environment.proxy(for: url) else { return self }
         var options = self
@@ -97,7 +101,7 @@ extension ConnectionOptions {
         return options
     }
 
-    /// Returns the proxy that requests use; `nil` if they go to the server directly.
+    /// Returns the proxy that requests use, parsed from its URL; `nil` if requests go to the server directly.
     ///
     /// - Throws: `proxyUnusable` if the URL of the proxy is not valid.
     func checkedProxy() throws(TransportFailure) -> ProxyAddress? {

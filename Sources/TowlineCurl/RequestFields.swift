@@ -3,8 +3,8 @@ internal import TowlineCore
 internal import TowlineEngine
 
 extension AttemptRequest {
-    /// The fields of the request. If the length is ignored, includes `Connection: close`, so that the server marks the
-    /// end of the body.
+    /// The header fields of the request. If Content-Length is ignored, includes `Connection: close`, so that the server
+    /// marks the end of the body.
     var fieldsToSend: HTTPFields {
         guard connection.ignoresLength else { return fields }
         var fields = fields
@@ -13,9 +13,9 @@ extension AttemptRequest {
     }
 }
 
-/// Checks of a request's URL and fields, and conversion of fields to libcurl's form.
+/// Checks of a request's URL and header fields, and conversion of the fields to libcurl's form.
 enum RequestFields {
-    /// Returns whether a byte is a `tchar` of RFC 9110 §5.6.2.
+    /// Returns whether a byte may occur in the name of a field (`tchar`, RFC 9110 §5.6.2).
     static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
@@ -24,8 +24,8 @@ enum RequestFields {
         }
     }
 
-    /// Throws if a URL could corrupt the request: if it contains CR, LF, NUL or another control character, or white
-    /// space.
+    /// Throws `local` if a URL could corrupt the request: if it contains CR, LF, NUL or another control character, or
+    /// white space, or does not begin with http:// or https://.
     static func check(_ url: String) throws(TransportFailure) {
         guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
             throw TransportFailure(.local, "the URL must begin with http:// or https://, so no request was sent")
@@ -37,7 +37,8 @@ enum RequestFields {
         }
     }
 
-    /// Throws if a field could corrupt the request: by a control character or an invalid name (RFC 9110 §5.1, §5.5).
+    /// Throws `local` if a field could corrupt the request: by a control character or an invalid name (RFC 9110 §5.1,
+    /// §5.5).
     static func check(_ fields: HTTPFields) throws(TransportFailure) {
         for line in fields.lines {
             guard !line.name.isEmpty, line.name.utf8.allSatisfy(isTokenByte) else {

@@ -1,18 +1,20 @@
 import CCurl
 internal import TowlineCore
 
-/// The parsed URL of a handle's request. libcurl would parse each text, reassemble the URL and parse it again, although
-/// two small files of one origin differ only in path and query (`docs/performance.md`).
+/// The parsed URL of an easy handle's request, reused for the next URL of the same origin. libcurl would parse each
+/// text, reassemble the URL and parse it again, although two small files of one origin differ only in path and query
+/// (`docs/performance.md`).
 ///
-/// Confined to its engine thread.
+/// Confined to one engine thread, a thread that runs libcurl.
 final class RequestURL {
     private let parts = curl_url()
-    /// The origin whose scheme, host and port `parts` has; `nil` before the first URL.
+    /// The origin whose scheme, host and port `parts` contains; `nil` before the first URL and after a failure.
     private var origin: HTTPURL.Origin?
 
     deinit { curl_url_cleanup(parts) }
 
-    /// Returns the URL's parts for `CURLOPT_CURLU`, valid until the next call; `nil` if libcurl must parse the text.
+    /// Returns the URL's parts for the option `CURLOPT_CURLU`, valid until the next call; `nil` if libcurl must parse
+    /// the URL as text instead.
     func parts(of url: HTTPURL) -> OpaquePointer? {
         // `curl_url_set(3)` would write percent-encoded bytes in lower case, which breaks a signature of the URL, and
         // would drop an empty query.

@@ -2,18 +2,19 @@ import CCurl
 import Glibc
 internal import TowlineCore
 
-/// An address in the kernel's form: the bytes of a `sockaddr_in` or `sockaddr_in6`.
+/// A socket address in the kernel's form: the bytes of a `sockaddr_in` or `sockaddr_in6`.
 struct SocketAddress: Hashable {
     let bytes: [UInt8]
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The address family, such as `AF_INET`.
+    /// The address family, such as `AF_INET`; 0 if there are too few bytes.
     var family: Int32 {
         bytes.withUnsafeBytes { Int32($0.count < 2 ? 0 : $0.loadUnaligned(as: sa_family_t.self)) }
     }
 
-    /// Returns whether the address is on the public Internet.
+    /// Returns whether the address is on the public Internet and does not belong to this machine or its IPv6 networks.
+    /// Returns `false` for an unknown family, and if the kernel cannot list this machine's addresses.
     var isPublic: Bool {
         let number: [UInt8] =
             switch family {
@@ -42,7 +43,9 @@ struct SocketAddress: Hashable {
     ///
     /// Blocks while the system looks the name up; a numeric address needs no lookup.
     ///
-    /// - Parameter host: a name or a numeric address, without brackets.
+    /// - Parameters:
+    ///   - host: a name or a numeric address, without brackets.
+    ///   - family: `AF_INET`, `AF_INET6`, or `AF_UNSPEC` for both.
     static func resolve(_ host: String, port: Int, family: Int32) -> [SocketAddress] {
         var hints = addrinfo()
         hints.ai_family = family
@@ -62,7 +65,7 @@ struct SocketAddress: Hashable {
         return addresses
     }
 
-    /// Starts to connect to the address, without waiting.
+    /// Starts to connect a new TCP socket to the address, without waiting.
     ///
     /// - Returns: the descriptor, with the options that libcurl sets on its own sockets (`applyRules`); `nil` if the
     ///   connection fails immediately.

@@ -3,21 +3,21 @@ import Glibc
 internal import TowlineCore
 internal import TowlineThreads
 
-/// An HTTP client for a service on this machine, over its Unix socket.
+/// An HTTP client for a service on this machine, which listens on a Unix socket and runs as this user or as root.
 package struct SocketExchange: Sendable {
     private let socket: String
     private let timeout: Duration
 
-    /// An HTTP request.
+    /// An HTTP request to the service.
     package struct Request: Hashable, Sendable {
-        /// The method.
+        /// The HTTP method, such as `GET`.
         package var method: String
-        /// The path and query.
+        /// The path and query of the URL, such as `/path?name=value`.
         package var target: String
         /// The body, in JSON; `nil` for a request without a body.
         package var body: [UInt8]?
 
-        /// Creates a request.
+        /// Creates a request with a method, the path and query, and a body in JSON; `nil` for no body.
         package init(_ method: String, _ target: String, body: [UInt8]? = nil) {
             self.method = method
             self.target = target
@@ -25,9 +25,9 @@ package struct SocketExchange: Sendable {
         }
     }
 
-    /// An HTTP response.
+    /// A complete HTTP response of the service.
     package struct Answer: Hashable, Sendable {
-        /// The HTTP status.
+        /// The HTTP status code, such as 200.
         package var status: Int
         /// The body.
         package var body: [UInt8]
@@ -43,15 +43,18 @@ package struct SocketExchange: Sendable {
         case other(String)
     }
 
+    /// Creates a client. Does not connect.
+    ///
     /// - Parameters:
     ///   - socket: the path of the socket.
-    ///   - timeout: the time limit for a whole exchange.
+    ///   - timeout: the time limit for a whole exchange, from the connection to the end of the response.
     package init(socket: String, timeout: Duration = .seconds(60)) {
         self.socket = socket
         self.timeout = timeout
     }
 
-    /// Sends a request and returns the complete response. Runs on its own thread.
+    /// Sends a request and returns the complete response, whatever its status. Runs on its own thread. Throws the
+    /// reason if no response was received; for a timeout and a cancelled task, the reason is `.other`.
     package func send(_ request: Request) async throws(Failure) -> Answer {
         let result: Result<Result<Answer, Failure>, TowlineError>
         do throws(TowlineError) {
@@ -69,13 +72,14 @@ package struct SocketExchange: Sendable {
     }
 }
 
-/// One request and its response. Confined to the thread of `perform`.
+/// One HTTP request and its response. Confined to the thread that calls `perform`, which blocks until the response
+/// ends.
 private final class Exchange {
     private let flag: CancelFlag
     private var body: [UInt8] = []
     private var handle: UnsafeMutableRawPointer?
     private var descriptor: curl_socket_t = -1
-    /// The user ID of the listener, if it is neither this user nor root.
+    /// The user ID of the process that listens, if it is neither this user nor root; otherwise `nil`.
     private var foreignOwner: UInt32?
     private static let maximumBody = 64 << 20
 
@@ -168,7 +172,8 @@ private final class Exchange {
         return Int32(CURL_SOCKOPT_OK)
     }
 
-    /// Checks the listener. libcurl calls it when the connection exists and before it sends the request.
+    /// The callback that checks the owner of the listening process. libcurl calls it when the connection exists and
+    /// before it sends the request.
     private static let connected:
         @convention(c) (
             UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32
@@ -191,7 +196,7 @@ private final class Exchange {
             return exchange.receive(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
         }
 
-    /// Aborts the exchange if it was cancelled. libcurl calls it at least once a second.
+    /// The callback that aborts the exchange if it was cancelled. libcurl calls it at least once a second.
     private static let progress:
         @convention(c) (UnsafeMutableRawPointer?, curl_off_t, curl_off_t, curl_off_t, curl_off_t) -> Int32 = {
             context, _, _, _, _ in

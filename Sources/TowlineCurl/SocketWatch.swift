@@ -1,7 +1,8 @@
 import CCurl
 import Glibc
 
-/// The events that each socket of an engine thread is watched for, and the connections that gather sends.
+/// A record of the events that each socket of an engine thread is watched for, and of the connections whose small sends
+/// the kernel combines (gathers) into fewer TCP segments.
 ///
 /// After a request libcurl stops watching its connection, and with the next request watches it again for the same
 /// events. The kernel therefore keeps watching the idle connection, which saves three system calls for each small file.
@@ -11,15 +12,15 @@ import Glibc
 /// resolver may get its number next. A socket therefore counts as a connection from the first time that libcurl wants
 /// to read from it, if it still has the inode of the socket that was opened.
 ///
-/// Confined to its engine thread.
+/// Confined to one engine thread, a thread that runs libcurl.
 final class SocketWatch {
     private struct Socket {
-        /// The inode of the socket that was opened, until it counts as a connection.
+        /// The inode of the socket that was opened, until the socket counts as a connection; otherwise `nil`.
         var made: UInt64?
-        /// `true` for a connection, whose close libcurl reports. Other sockets must be forgotten once libcurl does not
-        /// need them.
+        /// `true` for a connection, whose close libcurl reports. Other sockets must be removed from the kernel's watch
+        /// once libcurl does not need them.
         var isConnection = false
-        /// The events that the kernel watches the socket for.
+        /// The events that the kernel watches the socket for now; empty if it does not watch the socket.
         var known: EventPoll.Interest = []
         var tag: UInt32 = 0
         /// `true` if libcurl wants events of the socket.
@@ -29,31 +30,32 @@ final class SocketWatch {
     private let poll: EventPoll
     /// The state of each socket, indexed by descriptor.
     private var sockets: [Socket] = []
-    /// The descriptors of idle connections on which an event occurred.
+    /// The descriptors of idle connections on which an event occurred: bytes that belong to no response, or the end.
     private var disturbed: Set<Int32> = []
-    /// The descriptors whose sends wait for `sendGathered`, the latest last.
+    /// The descriptors whose sends the kernel holds back until `sendGathered`, the latest last.
     private var gathering: [Int32] = []
-    /// The maximum number of gathering descriptors. Each costs a system call after every call of libcurl, even while
-    /// idle. The number is above `ConnectionSharing.connections`, the connections of one host.
+    /// The maximum number of connections that gather sends. Each costs a system call after every call of libcurl, even
+    /// while idle. The number is above `ConnectionSharing.connections`, the connections of one host.
     static let mostGathering = 16
     /// `true` if libcurl was called since the last `sendGathered`, so it may have sent bytes.
     var mayHaveSent = false
 
     init(poll: EventPoll) { self.poll = poll }
 
-    /// Records that a socket was opened for a connection.
+    /// Records that a socket was opened, which counts as a connection once libcurl wants to read from it.
     func opened(_ descriptor: Int32) {
         set(descriptor, Socket(made: Self.inode(of: descriptor)))
     }
 
-    /// Records that a socket was closed. The kernel has forgotten it, and the number may belong to another socket next.
+    /// Records that a socket was closed. The kernel has stopped watching it, and the descriptor may belong to another
+    /// socket next.
     func closed(_ descriptor: Int32) {
         set(descriptor, Socket())
         disturbed.remove(descriptor)
         gathering.removeAll { $0 == descriptor }
     }
 
-    /// Returns whether bytes arrived on the connection with a local port while it was idle.
+    /// Returns whether bytes that belong to no response arrived on the connection with a local port while it was idle.
     func hasBytes(onPort port: UInt16) -> Bool {
         guard let descriptor = disturbed.first(where: { Self.localPort(of: $0) == port }) else { return false }
         disturbed.remove(descriptor)
@@ -84,7 +86,7 @@ final class SocketWatch {
         gathering.append(descriptor)
     }
 
-    /// Sends the gathered bytes. The connections keep gathering.
+    /// Sends the bytes that the kernel holds back on connections with gathered sends. Later sends are held back again.
     func sendGathered() {
         guard mayHaveSent else { return }
         mayHaveSent = false
@@ -97,7 +99,8 @@ final class SocketWatch {
         return setsockopt(descriptor, Int32(IPPROTO_TCP), option, &value, socklen_t(MemoryLayout<Int32>.size)) == 0
     }
 
-    /// Watches a socket for `interest`, which replaces its previous interest.
+    /// Watches a socket for `interest`, which replaces its previous interest. `tag` is the number that its events
+    /// carry.
     ///
     /// - Returns: `false` if the kernel refuses, which happens only for lack of memory.
     func want(_ interest: EventPoll.Interest, of descriptor: Int32, tag: UInt32) -> Bool {
@@ -115,13 +118,15 @@ final class SocketWatch {
         return true
     }
 
-    /// Watches a socket that took over the descriptor of another one. The kernel does not watch the new socket yet.
+    /// Watches a socket that took over the descriptor of another one, until it can be written. The kernel does not
+    /// watch the new socket yet. Returns `false` if the kernel refuses, for lack of memory.
     func replaced(_ descriptor: Int32, tag: UInt32) -> Bool {
         opened(descriptor)
         return want(.write, of: descriptor, tag: tag)
     }
 
-    /// Records that libcurl wants no events of a socket for now.
+    /// Records that libcurl wants no events of a socket for now. The kernel keeps watching a connection, and only stops
+    /// watching other sockets.
     func dismiss(_ descriptor: Int32) {
         var socket = socket(descriptor)
         socket.isWanted = false
@@ -132,7 +137,7 @@ final class SocketWatch {
         set(descriptor, socket)
     }
 
-    /// Returns whether libcurl wants events of a socket on which one occurred. If not, stops watching the socket.
+    /// Returns whether libcurl wants the event that occurred on a socket. If not, stops watching the socket.
     func isWanted(_ descriptor: Int32) -> Bool {
         guard !socket(descriptor).isWanted else { return true }
         poll.forget(descriptor)
@@ -142,7 +147,8 @@ final class SocketWatch {
         return false
     }
 
-    /// Returns the inode of a socket, which distinguishes it from a later socket with the same descriptor.
+    /// Returns the inode of a socket, which distinguishes it from a later socket with the same descriptor; `nil` if the
+    /// descriptor is closed.
     static func inode(of descriptor: Int32) -> UInt64? {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : nil

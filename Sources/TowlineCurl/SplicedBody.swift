@@ -2,27 +2,29 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
-/// The rest of a body that libcurl has begun. The kernel moves it from the connection into a pipe, from where the
-/// receiver takes it (`SplicePolicy`, splice(2)). libcurl stays paused and only closes the connection at the end.
+/// The rest of a response body whose beginning libcurl delivered. The kernel moves the rest from the connection into a
+/// pipe, from where the receiver takes it (`SplicePolicy`, splice(2)). libcurl stays paused and only closes the
+/// connection at the end.
 ///
 /// During a pause, libcurl only guarantees that it delivers nothing, not that it reads nothing. Before the first move,
 /// and after each call of libcurl, the kernel is therefore asked how many bytes were read from the socket. If the
 /// number differs from the number delivered, no further bytes of the body are accepted.
 ///
-/// Confined to its engine thread.
+/// Confined to one engine thread, a thread that runs libcurl.
 final class SplicedBody {
-    /// The result of a read.
+    /// The result of `receive`, which moves bytes from the socket into the pipe.
     enum Step {
-        /// Some bytes are in the pipe.
+        /// Some bytes are in the pipe, and the receiver can take them.
         case moved
-        /// No bytes are available yet.
+        /// No bytes are available yet: wait for the socket.
         case nothing
-        /// The connection was closed before the body's end.
+        /// The connection was closed before the end of the body.
         case closed
-        /// Bytes arrive too fast to get consistent numbers from the kernel; the socket is ready again immediately.
+        /// Bytes arrive too fast to get consistent numbers from the kernel, so none was moved; the socket is ready
+        /// again immediately.
         case unproven
         /// The number of bytes read from the socket differs from the number delivered: TLS, a proxy, an earlier
-        /// response or libcurl took some.
+        /// response or libcurl took some. The body must not continue.
         case disturbed
         /// The system call failed with this `errno`.
         case failed(Int32)
@@ -31,25 +33,28 @@ final class SplicedBody {
     let socket: Int32
     /// The number of bytes of the body that are still to come from the socket.
     var rest: Int64 { end - taken }
-    /// The number of bytes in the pipe.
+    /// The number of bytes in the pipe that the receiver has not taken.
     var waiting = 0
     private let ends: (read: Int32, write: Int32)
-    /// The number of bytes of the response, including its head, that were read from the socket.
+    /// The number of bytes of the response, head and body, that were read from the socket so far.
     private var taken: Int64
     /// The value of `taken` at the end of the body.
     private let end: Int64
-    /// The value of `callCount` when the kernel last confirmed `taken`; `nil` before the first check.
+    /// The number of libcurl's calls when the kernel last confirmed `taken`; `nil` before the first check. After a
+    /// further call, the kernel is asked again.
     private var provenAt: Int?
 
-    /// The descriptor that receivers read from.
+    /// The descriptor of the pipe's read end, which the receiver reads from.
     var pipe: Int32 { ends.read }
 
     /// The capacity of the pipe in bytes, enough for a read whose bytes come in small packets.
     private static let room = 1 << 20
 
+    /// Creates a pipe for the rest of a body.
+    ///
     /// - Parameters:
     ///   - rest: the number of bytes of the body that are still to come.
-    ///   - passed: the number of bytes of the response that libcurl delivered.
+    ///   - passed: the number of bytes of the response, head and body, that libcurl delivered.
     /// - Returns: `nil` if the system refuses a pipe.
     init?(socket: Int32, rest: Int64, passed: Int64) {
         var numbers: (Int32, Int32) = (-1, -1)

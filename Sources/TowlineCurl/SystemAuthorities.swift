@@ -10,18 +10,20 @@ import Synchronization
 /// The directory is therefore searched first. If its authorities do not verify a chain, the file is read once, and from
 /// then on both are searched as libcurl does it. The set of trusted authorities is the same as without this type.
 enum SystemAuthorities {
-    /// The stores of authorities. Each connection holds a reference to its store.
+    /// The two certificate stores of OpenSSL that hold authorities. Each connection holds a reference to its full
+    /// store.
     private struct Stores: @unchecked Sendable {
-        /// The store with the authorities of the directory only.
+        /// The store with the authorities of the directory only, which is searched first.
         let quick: OpaquePointer
-        /// The store with the authorities of the file, then of the directory; empty until a chain needs it.
+        /// The store with the authorities of the file, then of the directory; empty until `quick` does not verify a
+        /// chain.
         let full: OpaquePointer
         let stamp: Stamp
         let madeAt: MonotonicTime
         var isComplete = false
     }
 
-    /// The identity and last change of the file and the directory.
+    /// The identity and last change of the file and the directory of authorities. A different stamp means new stores.
     private struct Stamp: Equatable {
         private let numbers: [Int]
 
@@ -38,18 +40,19 @@ enum SystemAuthorities {
 
     private static let current = Mutex<Stores?>(nil)
 
-    /// `true` if the file could not be read when it was last needed.
+    /// `true` if the file of trusted certificates could not be read when it was last needed.
     private static let isUnreadable = Atomic<Bool>(false)
 
-    /// The file of trusted certificates, if it could not be read when it was last needed; otherwise `nil`.
+    /// The path of the file of trusted certificates, if it could not be read when it was last needed; otherwise `nil`.
     static var unreadableFile: String? { isUnreadable.load(ordering: .relaxed) ? places?.file : nil }
 
-    /// The lifetime of the stores: the target of a link in the directory can change without a new stamp.
+    /// The lifetime of the stores, although the stamp detects most changes: the target of a link in the directory can
+    /// change without a new stamp.
     private static let life = Duration.seconds(600)
 
-    /// The paths of the file and the directory: from the environment (`NamedAuthorities`), or else libcurl's built-in
-    /// paths. `nil` if one of them is unknown, or with a TLS library other than OpenSSL: libcurl then loads and caches
-    /// authorities.
+    /// The paths of the file and the directory of authorities: from the environment (`NamedAuthorities`), or else
+    /// libcurl's built-in paths. `nil` if one of them is unknown, or with a TLS library other than OpenSSL: libcurl
+    /// then loads and caches authorities.
     static let places: Places? = {
         guard let info = ccurl_openssl_authorities(),
             let file = NamedAuthorities.file?.path ?? info.pointee.cainfo.map(String.init(cString:)),
@@ -58,7 +61,7 @@ enum SystemAuthorities {
         return (file, directory)
     }()
 
-    /// Makes the connections of an `SSL_CTX` that libcurl has prepared trust the system's authorities.
+    /// Makes the connections of an `SSL_CTX`, which libcurl has prepared, trust the system's certificate authorities.
     ///
     /// - Returns: `false` if memory ran out.
     static func supply(_ context: OpaquePointer) -> Bool {
@@ -78,7 +81,8 @@ enum SystemAuthorities {
         }
     }
 
-    /// Creates the stores with the flags that libcurl set, for example trust in an intermediate certificate.
+    /// Creates the stores with the verification flags of the store `other`, which libcurl prepared, for example trust
+    /// in an intermediate certificate. Returns `nil` if memory ran out.
     private static func make(like other: OpaquePointer?, _ places: Places, _ stamp: Stamp) -> Stores? {
         let flags = X509_VERIFY_PARAM_get_flags(X509_STORE_get0_param(other))
         let (quick, full) = (X509_STORE_new(), X509_STORE_new())
@@ -94,7 +98,8 @@ enum SystemAuthorities {
 
     // MARK: Verifying
 
-    /// Verifies a certificate chain. OpenSSL calls it (`SSL_CTX_set_cert_verify_callback(3)`).
+    /// The callback that verifies the certificate chain of a server or proxy. OpenSSL calls it
+    /// (`SSL_CTX_set_cert_verify_callback(3)`); 1 means that the chain is trusted.
     private static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { question, _ in
         guard let question else { return 0 }
         guard let store = X509_STORE_CTX_get0_store(question) else {
@@ -122,8 +127,8 @@ enum SystemAuthorities {
         return X509_verify_cert(question)
     }
 
-    /// Returns whether the authorities in the store verify the chain. If so, copies the result to `question`, which is
-    /// not verified itself, because OpenSSL can verify it only once.
+    /// Returns whether the authorities in the store verify the certificate chain of `question`. If so, copies the
+    /// result to `question`, which is not verified itself, because OpenSSL can verify it only once.
     private static func isTrusted(_ question: OpaquePointer, by store: OpaquePointer) -> Bool {
         guard let trial = X509_STORE_CTX_new() else { return false }
         defer { X509_STORE_CTX_free(trial) }
@@ -137,9 +142,8 @@ enum SystemAuthorities {
         return true
     }
 
-    /// Loads the authorities into a full store, once. Other threads that need the store wait.
-    ///
-    /// - Returns: `false` if the file could not be read; the next call tries again.
+    /// Loads the authorities of the file and the directory into a full store, once. Other threads that need the store
+    /// wait.
     private static func complete(_ store: OpaquePointer) -> Bool {
         guard let places else { return false }
         return current.withLock { current in

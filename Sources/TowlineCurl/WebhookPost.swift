@@ -3,14 +3,14 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// A POST of a webhook, which blocks the calling thread.
+/// One HTTP POST of a webhook message. `perform` blocks the calling thread.
 struct WebhookPost: Sendable {
     let url: HTTPURL
     let message: WebhookMessage
     let options: ConnectionOptions
     let timeout: Duration
 
-    /// The state that the callbacks share. Confined to the thread of `perform`.
+    /// The state of the request that libcurl's callbacks share. Confined to the thread that calls `perform`.
     private final class Exchange {
         var collector = HeadCollector()
         var head: ResponseHead?
@@ -23,7 +23,8 @@ struct WebhookPost: Sendable {
 
     private static let maximumBodyLength = 64 << 10
 
-    /// Sends the message and returns the head of the response. A complete head counts even if the body fails.
+    /// Sends the message and returns the head of the response. A complete head counts even if the body fails. Setting
+    /// `flag` aborts the request within about a second.
     func perform(_ flag: CancelFlag) -> Result<ResponseHead, TransportFailure> {
         let fields = HTTPFields([
             ("User-Agent", "towline/\(TowlineVersion.text)"), ("Content-Type", "application/json"),
@@ -106,7 +107,7 @@ struct WebhookPost: Sendable {
             return exchange.bodyLength <= WebhookPost.maximumBodyLength ? size * count : 0
         }
 
-    /// Aborts the request if it was cancelled. libcurl calls it at least once a second.
+    /// The callback that aborts the request if it was cancelled. libcurl calls it at least once a second.
     private static let progress:
         @convention(c) (UnsafeMutableRawPointer?, curl_off_t, curl_off_t, curl_off_t, curl_off_t) -> Int32 = {
             context, _, _, _, _ in

@@ -2,7 +2,7 @@ package import TowlineCore
 package import TowlineEngine
 internal import TowlineThreads
 
-/// Sends a POST with a small JSON object to a server to report an event of a download.
+/// Sends an HTTP POST with a small JSON object (a webhook) to a server to report an event of a download.
 ///
 /// Delivers at least once: repeats a message that may not have arrived, with the same `Idempotency-Key`
 /// (draft-ietf-httpapi-idempotency-key-header), until the server responds or all tries are used. Does not follow
@@ -11,9 +11,11 @@ package struct WebhookSender: Sendable {
     private let connection: ConnectionOptions
     private let retry: RetryPolicy
     private let timeout: Duration
-    /// The maximum `Retry-After` that is obeyed.
+    /// The longest `Retry-After` that is obeyed before the next try; a longer one is shortened to it.
     private static let longestWait = Duration.seconds(3600)
 
+    /// Creates a sender with connection options and rules for retries.
+    ///
     /// - Parameter timeout: the time limit for each try, from its start to the head of the response.
     package init(
         connection: ConnectionOptions = ConnectionOptions(), retry: RetryPolicy = RetryPolicy(maxTries: 8),
@@ -69,7 +71,8 @@ package struct WebhookSender: Sendable {
         var wait: Duration?
     }
 
-    /// Returns the failure that a response means; `nil` for a success.
+    /// Returns the failure that the result of a try means, permanent or to be retried; `nil` for a response with status
+    /// 2xx.
     private static func judge(_ answer: Result<ResponseHead, TransportFailure>) -> Failure? {
         switch answer {
         case .failure(let failure):

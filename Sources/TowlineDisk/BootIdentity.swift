@@ -1,8 +1,8 @@
 import CTowline
 import Glibc
 
-/// The identity of a boot of the machine. Bytes that were written but not synced survive while the identity stays the
-/// same.
+/// The identity of a boot of the machine, the time between a start and a stop. Bytes that were written but not synced
+/// are still valid if the identity is the same as when they were written.
 package struct BootIdentity: Hashable, Sendable {
     /// The first eight bytes of the kernel's boot UUID.
     let high: UInt64
@@ -16,7 +16,7 @@ package struct BootIdentity: Hashable, Sendable {
     }
 
     /// Returns the identity in `/proc/sys/kernel/random/boot_id` (`random(4)`). If the file cannot be read, returns a
-    /// random identity that never occurs again, so that only durable marks count.
+    /// random identity that never occurs again, so that only synced bytes count as downloaded.
     package static func current(_ syscall: any Syscall) -> BootIdentity {
         let unknown = BootIdentity(high: UInt64.random(in: 1...(.max)), low: UInt64.random(in: 1...(.max)))
         let number = syscall.openat(AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC, 0)
@@ -35,7 +35,7 @@ package struct BootIdentity: Hashable, Sendable {
     func on(disk sequence: UInt64) -> BootIdentity { BootIdentity(high: high, low: low ^ sequence) }
 
     /// Returns the sequence number that the kernel gives a disk each time it is plugged in (`diskseq`, Linux 5.15 and
-    /// newer; a partition has the number of its disk). 0 without a disk or without a number.
+    /// newer; a partition has the number of its disk). Returns 0 if the device is not a disk or has no number.
     static func diskSequence(of device: UInt64, _ syscall: any Syscall) -> UInt64 {
         let disk = "/sys/dev/block/\(towline_major(device)):\(towline_minor(device))"
         // The directory of a partition is inside that of its disk.

@@ -7,10 +7,11 @@ internal import TowlineThreads
 package final class ContentFile: Sendable {
     /// The complete length in bytes; `nil` if unknown.
     package let completeLength: Int64?
-    /// The byte ranges that can be read.
+    /// The byte ranges that can be read: the whole of a finished file, or the downloaded bytes of an unfinished one.
     package let available: ByteRangeSet
-    /// A text that differs if the bytes differ. For a finished file, as far as the file system can detect changes; for
-    /// an unfinished one, the strong validator of the server, or `nil` without one.
+    /// A text that differs if the bytes differ, used for the entity tag of a response. For a finished file, as far as
+    /// the file system can detect changes; for an unfinished one, the strong validator of the server, or `nil` without
+    /// one.
     package let version: String?
     private let file: Descriptor
 
@@ -51,9 +52,10 @@ package final class ContentFile: Sendable {
             ].map { String($0, radix: 16) }.joined(separator: "-"))
     }
 
-    /// Opens the part file of an unfinished download. Only the bytes that its journal claims can be read.
+    /// Opens the part file of an unfinished download. Only the bytes that its journal records as written can be read.
     ///
-    /// - Throws: the errors of `JournalReader.inspect`; `unusableDestination` if the part file is not the journal's.
+    /// - Throws: the errors of `JournalReader.inspect`; `unusableDestination` if the part file is missing or is not the
+    ///   one that the journal was created with.
     package static func unfinished(
         at path: String, syscall: any Syscall = SystemCalls()
     ) throws(TowlineError) -> ContentFile {
@@ -70,7 +72,8 @@ package final class ContentFile: Sendable {
             available: report.written.intersection(ByteRange(0, size)), version: representation.strongValidator)
     }
 
-    /// Reads at most `count` bytes at `offset`, on a thread that may block. Returns no bytes if they are not available.
+    /// Reads at most `count` bytes at `offset`, on a thread that may block. Returns fewer bytes at the end of an
+    /// available range, and no bytes if the byte at `offset` is not available.
     package func read(at offset: Int64, atMost count: Int) async throws(TowlineError) -> [UInt8] {
         guard let run = available.range(holding: offset) else { return [] }
         let file = file
@@ -81,6 +84,6 @@ package final class ContentFile: Sendable {
 }
 
 extension ContentFile {
-    /// Returns whether all bytes of the file can be read.
+    /// `true` if the complete length is known and all bytes of the file can be read.
     package var isWhole: Bool { completeLength.map { available.contains(ByteRange(0, $0)) } ?? false }
 }

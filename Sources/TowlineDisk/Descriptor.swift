@@ -3,17 +3,19 @@ import Glibc
 import Synchronization
 internal import TowlineCore
 
-/// A file descriptor that is closed exactly once: after `close` and after the last call in progress. A number that the
-/// system has given to another file is therefore never written to. Handles retries and short writes.
+/// A file descriptor that is closed exactly once: after `close` was called and the last system call in progress has
+/// ended. The system may give its number to another file only then, so that file is never written to by mistake.
+/// Repeats interrupted calls and completes short writes.
 final class Descriptor: Sendable {
     /// The path of the directory that contains `name`; `nil` if `name` is the whole path.
     private let directory: String?
     private let name: String
     let syscall: any Syscall
     private let number: Int32
-    /// Records calls that the file system does not support.
+    /// Records calls that the file system does not support, to notify the user; `nil` if they are not recorded.
     private let shortfalls: Shortfalls?
-    /// The number of failed syncs. Increased before a later successful sync is reported.
+    /// The number of failed syncs of the file. Increased before a later successful sync is reported, so that its caller
+    /// can detect the failure, which the kernel reports only once.
     let failedSyncs = Atomic<Int>(0)
     /// `true` if the file system cannot take bytes from a pipe (splice(2)).
     let refusesPipes = Atomic<Bool>(false)
@@ -23,6 +25,8 @@ final class Descriptor: Sendable {
     /// The cached identity of the file, which does not change; `nil` until it is needed.
     private let known = Mutex<FileIdentity?>(nil)
 
+    /// Takes over an open file descriptor with this number.
+    ///
     /// - Parameter path: the whole path, or the name in `directory` if that is not `nil`.
     init(
         _ number: Int32, path: String, in directory: String? = nil, syscall: any Syscall, shortfalls: Shortfalls? = nil
@@ -34,15 +38,16 @@ final class Descriptor: Sendable {
         self.syscall = syscall
     }
 
-    /// The path for messages. Computed only when needed.
+    /// The path of the file for messages. Computed only when needed.
     var path: String { directory.map { Folder.path(of: name, in: $0) } ?? name }
 
     deinit { close() }
 
-    /// Records that a call failed because the file system does not support it.
+    /// Records that a system call failed because the file system does not support it. The user gets a notice.
     func note(_ kind: Shortfalls.Kind) { shortfalls?.note(kind, in: directory ?? name) }
 
-    /// Returns the number, which is safe to use until `release`.
+    /// Returns the number of the file descriptor, which stays open until `release`. Throws if `close` was called
+    /// before.
     func acquire() throws(TowlineError) -> Int32 {
         var seen = users.load(ordering: .relaxed)
         while true {
@@ -54,7 +59,7 @@ final class Descriptor: Sendable {
         }
     }
 
-    /// Makes the number refer to another file, which has the same bytes.
+    /// Makes this descriptor refer to the file of `other` (dup3(2)), which must have the same bytes.
     func become(_ other: Descriptor) throws(TowlineError) {
         let code = try call { own in
             guard let number = try? other.acquire() else { return -EBADF }
@@ -71,7 +76,8 @@ final class Descriptor: Sendable {
         if now == Descriptor.closing { _ = syscall.close(number) }
     }
 
-    /// Closes the descriptor, now or when the last call in progress ends. Releases its locks.
+    /// Closes the descriptor, now or when the last system call in progress ends, which releases the file's lock. May be
+    /// called again.
     func close() {
         let (before, _) = users.bitwiseOr(Descriptor.closing, ordering: .acquiringAndReleasing)
         if before == 0 { _ = syscall.close(number) }
@@ -79,7 +85,7 @@ final class Descriptor: Sendable {
 }
 
 extension Descriptor {
-    /// Writes all of `bytes`.
+    /// Writes all of `bytes` at `offset`. Throws a disk error if that fails.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
         guard offset >= 0, !offset.addingReportingOverflow(Int64(bytes.count)).overflow else {
             throw .writing(path, EFBIG)
@@ -96,7 +102,8 @@ extension Descriptor {
         }
     }
 
-    /// Writes the first `count` bytes of a pipe, which must contain at least that many.
+    /// Writes the first `count` bytes of a pipe, which must contain at least that many, at `offset`. Uses splice(2), or
+    /// copies through memory if the file system does not support that.
     func write(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError) {
         guard offset >= 0, !offset.addingReportingOverflow(Int64(count)).overflow else { throw .writing(path, EFBIG) }
         let number = try acquire()
@@ -117,7 +124,7 @@ extension Descriptor {
         }
     }
 
-    /// Copies bytes through memory. Uses read(2) directly, because `Syscall` only covers files.
+    /// Copies bytes from a pipe to the file through memory. Uses read(2) directly, because `Syscall` only covers files.
     private func copy(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError) {
         var bytes = [UInt8](repeating: 0, count: count)
         var done = 0
@@ -130,7 +137,7 @@ extension Descriptor {
         try write(bytes, at: offset)
     }
 
-    /// Writes all of `bytes`.
+    /// Writes all of `bytes` at `offset`. Throws a disk error if that fails.
     func write(_ bytes: [UInt8], at offset: Int64) throws(TowlineError) {
         let result = bytes.withUnsafeBytes { raw in
             Result { () throws(TowlineError) in try write(raw, at: offset) }
@@ -154,7 +161,7 @@ extension Descriptor {
         return done
     }
 
-    /// Returns up to `count` bytes; fewer only at the end of the file.
+    /// Returns up to `count` bytes that begin at `offset`; fewer only at the end of the file.
     func read(_ count: Int, at offset: Int64) throws(TowlineError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let length = bytes.withUnsafeMutableBytes { raw in
@@ -163,15 +170,15 @@ extension Descriptor {
         return Array(bytes.prefix(try length.get()))
     }
 
-    /// Calls `fdatasync` and blocks. If many files may wait, use `SyncQueue` instead.
+    /// Calls `fdatasync` and blocks. Throws if the sync fails. If many files may wait, use `SyncQueue` instead.
     func synchronizeData() throws(TowlineError) {
         let code = try synchronize(.data)
         guard code >= 0 else { throw .synchronizing(path, -code) }
     }
 
-    /// Calls `fdatasync` or `fsync`, or the best alternative that the file system supports, up to a sync of all disks:
-    /// it may lack `fsync` for directories of some shared folders (EINVAL, fsync(2)), and of directories without read
-    /// access (EBADF).
+    /// Calls `fdatasync` or `fsync`, as `extent` requires, or the best alternative that the file system supports, up to
+    /// a sync of all disks: it may lack `fsync` for directories of some shared folders (EINVAL, fsync(2)), and of
+    /// directories without read access (EBADF).
     ///
     /// - Returns: 0 or `-errno`.
     func synchronize(_ extent: SyncQueue.Extent) throws(TowlineError) -> Int32 {
@@ -185,7 +192,7 @@ extension Descriptor {
         return 0
     }
 
-    /// Calls `fsync` and blocks.
+    /// Calls `fsync` and blocks. Throws if the sync fails.
     func synchronizeAll() throws(TowlineError) {
         let code = try synchronize(.everything)
         guard code >= 0 else { throw .synchronizing(path, -code) }
@@ -196,7 +203,7 @@ extension Descriptor {
         guard code >= 0 else { throw .truncating(path, -code) }
     }
 
-    /// Extends the file. If the file system cannot set lengths, writes a zero byte at the end.
+    /// Extends the file to `length` bytes. If the file system cannot set lengths, writes a zero byte at the end.
     func extend(to length: Int64) throws(TowlineError) {
         let code = try call { syscall.ftruncate($0, length) }
         if code.isLackingOrForbidden { return try write([0], at: length - 1) }
@@ -212,15 +219,16 @@ extension Descriptor {
         return status
     }
 
-    /// Returns the identity of the file. Calls the system only once.
+    /// Returns the identity of the file. Calls the system only the first time, then uses the cached identity.
     func identity() throws(TowlineError) -> FileIdentity {
         if let known = known.withLock({ $0 }) { return known }
         return try status().identity
     }
 
-    /// Takes the lock. Does not wait for another process. Waits up to 0.6 s for a lock of this process that is about to
-    /// be released: a transfer that ended keeps it until its last write has returned, and a starting child has it until
-    /// its program begins (`fork(2)`). Both take milliseconds; a running download keeps its lock longer than this.
+    /// Takes the exclusive lock of the file (flock(2)). Does not wait for another process. Waits up to 0.6 s for a lock
+    /// of this process that is about to be released: a transfer that ended keeps it until its last write has returned,
+    /// and a starting child has it until its program begins (`fork(2)`). Both take milliseconds; a running download
+    /// keeps its lock longer than this.
     ///
     /// - Returns: `true` if this descriptor has the lock now.
     func lock() throws(TowlineError) -> Bool {
@@ -245,7 +253,8 @@ extension Descriptor {
         return true
     }
 
-    /// Calls `body` with the number, and repeats it while a signal interrupts it (EINTR).
+    /// Calls `body` with the number of the file descriptor, and repeats the call while a signal interrupts it (EINTR).
+    /// Returns the result of `body`, by convention `-errno` on failure.
     func call(_ body: (Int32) -> Int32) throws(TowlineError) -> Int32 {
         let number = try acquire()
         defer { release() }

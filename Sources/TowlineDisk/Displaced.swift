@@ -1,16 +1,17 @@
 internal import TowlineCore
 
-/// Other files under names that a download needs, such as a finished file with the name `NAME.tow`.
+/// Files that do not belong to a download but have names that it needs, such as a finished file with the name
+/// `NAME.tow`.
 ///
-/// A name proves nothing: a part file is recognized by its journal or its mark. Any other file is renamed with a
-/// notice, keeps its bytes, and gets its name back when the download ends. After a crash, the file keeps the temporary
-/// name.
+/// A name proves nothing: a part file is recognized by its journal or its mark (an extended attribute). Any other file
+/// is renamed with a notice, keeps its bytes, and gets its name back when the download ends. After a crash, the file
+/// keeps the temporary name.
 struct Displaced: Sendable {
     private var moves: [(name: String, aside: String)] = []
-    /// The notices that were not passed to the user yet.
+    /// The messages about renamed files that were not passed to the user yet.
     var notices: [String] = []
 
-    /// Renames a file to a temporary name and adds a notice.
+    /// Renames a file to a temporary name (`NAME-aside`) until `restore` is called, and adds a notice for the user.
     mutating func move(_ name: String, in folder: Folder) throws(TowlineError) {
         let aside = try folder.rename(name, toFreeNameLike: name + "-aside")
         moves.append((name, aside))
@@ -19,9 +20,10 @@ struct Displaced: Sendable {
                 + "and gets its name back when the download ends")
     }
 
-    /// Creates a file. If another file has the name, renames that file first.
+    /// Creates a file with `make`. If another file has the name, renames that file first. Throws `destinationBusy` if
+    /// the name is taken again meanwhile.
     ///
-    /// - Parameter make: returns `nil` if the name is taken.
+    /// - Parameter make: creates the file under the name; returns `nil` if the name is taken.
     mutating func create(
         _ name: String, in folder: Folder, _ make: (String) throws(TowlineError) -> Descriptor?
     ) throws(TowlineError) -> Descriptor {
@@ -34,14 +36,16 @@ struct Displaced: Sendable {
         return file
     }
 
-    /// Renames the files to their original names if these are free. A file whose name is taken keeps the temporary one.
+    /// Renames the files that `move` renamed to their original names if these are free. A file whose name is taken
+    /// keeps the temporary one.
     func restore(in folder: Folder) {
         for move in moves { _ = try? folder.rename(move.aside, to: move.name) }
     }
 }
 
 extension Folder {
-    /// Removes a file that a crash left under a temporary name. Keeps a file that Towline did not create.
+    /// Removes a file that a crash left under a temporary name; does nothing if no file has the name. Keeps a file that
+    /// Towline did not create, according to `isOurs`, which examines the open file.
     func removeLeftover(_ name: String, if isOurs: (Descriptor) -> Bool = FinishedMark.isUnfinished)
         throws(TowlineError)
     {

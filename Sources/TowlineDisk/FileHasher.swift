@@ -5,7 +5,7 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// A message digest in progress, computed by libcrypto or as CRC-32C.
+/// A message digest in progress, computed by libcrypto, or by our own code for CRC-32C.
 ///
 /// `@unchecked Sendable`: one owner uses it at a time, the thread that reads a file or the holder of a sink's lock.
 final class MessageDigest: @unchecked Sendable {
@@ -57,8 +57,8 @@ final class MessageDigest: @unchecked Sendable {
 enum FileHasher {
     private static let bufferSize = 1 << 20
 
-    /// Returns the checksums that do not match the first `length` bytes. Blocks until the bytes are read or `flag` is
-    /// set.
+    /// Returns the checksums that do not match the first `length` bytes; empty if all match. Blocks until the bytes are
+    /// read. Throws `cancelled` once `flag` is set, and a disk error if the file is shorter or cannot be read.
     static func mismatches(
         _ checksums: [Checksum], in file: Descriptor, length: Int64, unless flag: CancelFlag
     ) throws(TowlineError) -> [ChecksumMismatch] {
@@ -80,7 +80,7 @@ enum FileHasher {
         return mismatches(checksums, values)
     }
 
-    /// Returns the checksums that do not match the computed digests in `values`.
+    /// Returns the checksums that do not match the computed digests in `values`; a missing digest does not match.
     static func mismatches(
         _ checksums: [Checksum], _ values: [Checksum.Algorithm: [UInt8]]
     ) -> [ChecksumMismatch] {
@@ -92,7 +92,7 @@ enum FileHasher {
     }
 }
 
-/// Computes the checksum of content while its bytes arrive.
+/// Computes the checksum of content while its bytes arrive, and compares it with the expected one.
 final class DigestContentHasher: ContentHasher {
     private let checksum: Checksum
     private let digest: MessageDigest

@@ -30,14 +30,17 @@ extension FileStorage {
         return .published(PublishedFile(path: folder.path(of: names.final), length: Int64(length)))
     }
 
-    /// Reads the bytes of a file back into memory, because the file did not get its name.
-    private func regain(_ length: Int, from file: Descriptor, _ body: any HeldBytes) -> SmallFileOutcome {
+    /// Reads the first `length` bytes of `file` back into `body`, because the file did not get its name. Returns
+    /// `.declined` if that succeeds, so that the caller can store the bytes in another way; `.lost` if they cannot be
+    /// read.
+    private func regain(_ length: Int, from file: Descriptor, _ body: any BufferedBody) -> SmallFileOutcome {
         guard let bytes = try? file.read(length, at: 0), bytes.count == length else { return .lost }
         body.hold(bytes)
         return .declined
     }
 
-    /// Creates a complete file without a name; `nil` if that is not possible here or another download has the place.
+    /// Creates a complete file that has no name yet. Returns `nil` if the file system does not support such files, or
+    /// if another download has the part file's name. Throws if the space is not sufficient or a write fails.
     private func fill(
         _ small: SmallFile, _ folder: Folder, _ names: PlaceNames
     ) throws(TowlineError) -> Descriptor? {
@@ -58,8 +61,9 @@ extension FileStorage {
 
     /// Syncs the file, names it and syncs the name, together with files that arrive at the same time (`SyncQueue`).
     ///
-    /// - Returns: whether the file got its name, which may be taken; `nil` if the sync of the file failed, so the name
-    ///   is free.
+    /// - Returns: `true` if the file has its name; `false` if the name is taken or refused; `nil` if the sync of the
+    ///   file failed, so that the name was not given.
+    /// - Throws: if the sync of the directory failed: the name may not survive a power loss.
     private func nameDurably(_ file: Descriptor, _ name: String, in folder: Folder) async throws(TowlineError) -> Bool?
     {
         let isNamed = Mutex(Bool?.none)

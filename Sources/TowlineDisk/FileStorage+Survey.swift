@@ -4,16 +4,16 @@ package import TowlineEngine
 internal import TowlineThreads
 
 extension FileStorage {
-    /// The part file and the journal of a place, both locked.
+    /// The part file and the journal of the destination that is examined, open and locked; `nil` if they do not exist.
     private struct Scene {
         let folder: Folder
         let names: PlaceNames
         var part: Descriptor?
         var journal: Descriptor?
         var notices: [String] = []
-        /// The source of the wanted download; `nil` accepts any source.
+        /// The URL of the wanted download (`DownloadRecord.source`); `nil` accepts any URL.
         var source: String?
-        /// `true` to use a part file that its journal does not describe.
+        /// `true` to resume with a part file other than the one that the journal was created with, such as a copy.
         var allowsCopies = true
 
         /// Closes both files, which unlocks them.
@@ -38,7 +38,8 @@ extension FileStorage {
         }
     }
 
-    /// Opens and locks both files, and checks that the names still belong to the locked files.
+    /// Opens and locks the part file and the journal, if they exist. Starts again if another process renames or removes
+    /// one meanwhile. Throws `destinationBusy` if another process has locked one.
     private func lock(_ folder: Folder, _ names: PlaceNames) throws(TowlineError) -> Scene {
         for _ in 0..<16 {
             var scene = Scene(folder: folder, names: names)
@@ -87,14 +88,15 @@ extension FileStorage {
         return try judgeWithoutJournal(&scene)
     }
 
-    /// Returns whether the file under the name of the part file is a finished file.
+    /// Returns whether the file under the part file's name is a finished download, according to its extended attribute.
     private func isFinished(_ scene: Scene) -> Bool {
         scene.part.map { FinishedMark.isFinished($0, boot: scene.folder.boot(boot)) } ?? false
     }
 
-    /// Handles a part file without a journal. Removes it only if its mark says that it is a part file. Any other file
-    /// keeps its bytes. The file keeps its name, too, if it is a finished file or if no part file may be needed;
-    /// `create` renames it temporarily if one is needed.
+    /// Handles a part file without a usable journal, then examines the final name. Removes the part file only if its
+    /// mark, an extended attribute, says that it is a part file. Any other file keeps its bytes. It keeps its name for
+    /// now if it is a finished file or if the download possibly needs no part file; `create` renames it temporarily
+    /// once a part file is needed.
     private func judgeWithoutJournal(_ scene: inout Scene) throws(TowlineError) -> Survey {
         if let part = scene.part {
             // A process that replaces a generation would hold the part file's lock.
@@ -181,8 +183,9 @@ extension FileStorage {
         return PublishedFile(path: file.path, length: found.size, modified: found.modifiedSeconds)
     }
 
-    /// Makes a file durable that was published without syncing, and so counts as finished only in this boot. A caller
-    /// that learns that the file is finished may rely on it.
+    /// Syncs a file that was published without a sync, and makes its mark permanent: until then, the mark is valid only
+    /// until the machine restarts. Does nothing if the mark is permanent. Callers rely on a file that is reported as
+    /// finished.
     private func makeDurable(_ file: Descriptor, _ mark: FinishedMark) throws(TowlineError) {
         guard let lasting = mark.lasting else { return }
         // The bytes must be durable before the mark that vouches for them.
@@ -249,12 +252,13 @@ extension FileStorage {
         return .unfinished(try resume(&scene, contents, journal, part))
     }
 
-    /// Returns the final name and length of the journal's file if it has been published; otherwise `nil`.
+    /// Returns the final name and the length in bytes of the file that the journal describes if it has been published;
+    /// otherwise `nil`. `claims` are the byte ranges that the journal records as written.
     ///
-    /// Publishing marks the file before it gets the name. A user may also have given an unfinished file this name.
-    /// Without the mark, the journal must therefore claim every byte, unless the file system has no attributes. If the
-    /// file system has no birth times, the inode number alone proves nothing, as another file may have reused it: then
-    /// only the mark counts.
+    /// Publishing stores a mark (an extended attribute) before the file gets the name. A user may also have given an
+    /// unfinished file this name. Without the mark, the journal must therefore record every byte, unless the file
+    /// system has no attributes. If the file system has no birth times, the inode number alone proves nothing, as
+    /// another file may have reused it: then only the mark counts.
     ///
     /// - Throws: `unusableDestination` if the unfinished part file has the name: the journal stays for a resume.
     private func published(
@@ -287,8 +291,8 @@ extension FileStorage {
         return nil
     }
 
-    /// Removes the leftover of a crash while a new generation was created. If the file may belong to the user, which is
-    /// possible after a power loss, renames it instead.
+    /// Removes `NAME.tow-next`, the leftover of a crash while a new part file replaced that of an older version of the
+    /// file. If it may belong to the user, which is possible after a power loss, renames it with a notice instead.
     private func clearNext(_ scene: inout Scene) throws(TowlineError) {
         let (folder, next) = (scene.folder, scene.names.nextPart)
         guard let file = try? folder.open(next), !FinishedMark.isFinished(file, boot: folder.boot(boot)) else { return }
@@ -297,7 +301,8 @@ extension FileStorage {
         scene.notices.append("\(file.path) is not used by this download and was renamed to \(name)")
     }
 
-    /// Makes the journal's claims consistent with the part file, and opens both for the download.
+    /// Removes the journal's records of bytes that the part file does not contain, and returns both files, open for the
+    /// download.
     private func resume(
         _ scene: inout Scene, _ contents: JournalFile.Contents, _ journal: JournalFile, _ part: Descriptor
     ) throws(TowlineError) -> OpenPart {
@@ -359,7 +364,7 @@ extension FileStorage {
 
 /// The allocated ranges of a sparse file (`lseek(2)`, SEEK_DATA and SEEK_HOLE).
 enum DataMap {
-    /// Returns the ranges that are not holes; the whole range if the file system does not report holes.
+    /// Returns the byte ranges below `length` that are not holes; the whole range if the file system reports no holes.
     static func data(of file: Descriptor, upTo length: Int64) -> ByteRangeSet {
         var data = ByteRangeSet()
         var offset: Int64 = 0
@@ -375,7 +380,7 @@ enum DataMap {
         return data
     }
 
-    /// Returns whether the file has any allocated range.
+    /// Returns whether the file has any allocated range; `false` if `length` is 0.
     static func hasData(_ file: Descriptor, upTo length: Int64) -> Bool {
         length > 0 && seek(file, 0, toHole: false) != -Int64(ENXIO)
     }

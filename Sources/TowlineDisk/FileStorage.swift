@@ -3,11 +3,12 @@ import Synchronization
 package import TowlineCore
 package import TowlineEngine
 
-/// The storage in a directory: `NAME.tow` and `NAME.tow-journal` next to `NAME`.
+/// Creates and examines the files of downloads: the part file `NAME.tow` with the incomplete bytes, and the journal
+/// `NAME.tow-journal`, which records these bytes, next to the final `NAME`.
 package final class FileStorage: Storage {
     private struct WeakFolder {
         weak var folder: Folder?
-        /// The time at which the path was last checked to lead to the folder.
+        /// The time, on the monotonic clock, of the last check that the path leads to this directory.
         var seen: Duration
     }
 
@@ -17,7 +18,8 @@ package final class FileStorage: Storage {
         let seen: Duration
     }
 
-    /// The time until a checked path must be checked again: about the time that one small file takes.
+    /// The time after which an open directory's path must be checked again, because it may lead to another directory:
+    /// about the time that one small file takes.
     private let lookupLife: Duration
 
     let syscall: any Syscall
@@ -25,20 +27,21 @@ package final class FileStorage: Storage {
     let queue: SyncQueue
     let space: Preallocation
     private let shortfalls = Shortfalls()
-    /// The open directories by path. Downloads into one directory share its descriptor.
+    /// The open directories by path, as weak references. Downloads into one directory share its file descriptor.
     private let folders = Mutex<[String: WeakFolder]>([:])
-    /// The directory that was opened last. The directory stays open between downloads and is found without a lookup.
+    /// The directory that was opened last, kept open between downloads so that the next one finds it without a lookup;
+    /// `nil` unless `keepsLatest`.
     private let latest = Mutex<Latest?>(nil)
     private let keepsLatest: Bool
-    /// The index of each directory, at most 64. Only a few are in use at once.
+    /// The index of each directory's file names and unfinished downloads. At most 64 are kept: few are in use at once.
     private let indices = Mutex<[(folder: FileIdentity, index: JournalIndex)]>([])
 
     /// Creates a storage. `boot` and `lookupLife` are for tests.
     ///
     /// - Parameter forOneRun: `true` if the process ends with its downloads. Tasks that publish small files may then
-    ///   wait for a disk, and the directory that was opened last stays open.
-    /// - Parameter keptFree: the number of bytes that long files leave free on their disk, at most a twentieth of a
-    ///   small disk.
+    ///   block while the disk syncs, and the directory that was opened last stays open.
+    /// - Parameter keptFree: the number of bytes that downloads of 1 MiB or more, or of unknown length, leave free on
+    ///   their disk; a twentieth of the disk if that is less.
     package init(
         syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil, lookupLife: Duration = .milliseconds(20),
         forOneRun: Bool = false, keptFree: Int64 = 0
@@ -64,8 +67,9 @@ package final class FileStorage: Storage {
         return nil
     }
 
-    /// Returns whether the file under the final name is unchanged since it was published from one of `sources`. On a
-    /// file system without attributes, every file of the given length counts as published.
+    /// Returns whether the file under the final name is unchanged since Towline published it from one of the URLs
+    /// `sources`; `false` if the file cannot be read or another program created it. On a file system without extended
+    /// attributes, every file of `length` bytes counts as published.
     package func isPublished(_ place: Place, from sources: [String], length: Int64?) -> Bool {
         guard let folder = try? folder(place.directory), let file = try? folder.open(place.name, readOnly: true),
             let status = try? file.status(), status.kind == .regular
@@ -109,7 +113,8 @@ package final class FileStorage: Storage {
         }
     }
 
-    /// Returns whether a link leads to a device, pipe or socket that other processes share, such as `/dev/stdout`.
+    /// Returns whether a symbolic link leads to a device, pipe or socket that other processes share, such as
+    /// `/dev/stdout`.
     private static func leadsToDevice(_ link: String) -> Bool {
         var found = stat()
         return ByteText.withCString(link) { stat($0, &found) } == 0
@@ -145,8 +150,8 @@ package final class FileStorage: Storage {
         }
     }
 
-    /// Opens a directory, or returns the shared open one. Looks the path up again, because it may lead elsewhere by
-    /// now.
+    /// Returns the directory at a path: the shared open one, or a new one. Checks after each `lookupLife` that the path
+    /// still leads to the open directory. Throws if the directory cannot be opened.
     func folder(_ path: String) throws(TowlineError) -> Folder {
         let now = MonotonicClock.now
         let last = latest.withLock { $0?.path == path ? $0 : nil }
@@ -170,7 +175,8 @@ package final class FileStorage: Storage {
         return opened
     }
 
-    /// Opens the directory of a place and checks that the name is a single path component.
+    /// Opens the directory of a destination, and returns it with the names of the download's files. Throws
+    /// `unusableDestination` if the final name is not a single path component or is too long.
     func enter(_ place: Place) throws(TowlineError) -> (Folder, PlaceNames) {
         let name = place.name
         guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(0x2F), !name.utf8.contains(0) else {
@@ -223,7 +229,8 @@ package final class FileStorage: Storage {
         }
     }
 
-    /// Creates the part file. If another kind of file has the name, renames that file for the duration of the download.
+    /// Creates the part file `NAME.tow`. If a file that is not a part file has the name, renames that file until the
+    /// download ends (`displaced`). Throws `destinationBusy` if another download has the name.
     private func createPart(
         _ folder: Folder, _ names: PlaceNames, _ terms: CreateTerms, _ displaced: inout Displaced
     ) throws(TowlineError) -> Descriptor {
@@ -240,7 +247,8 @@ package final class FileStorage: Storage {
     }
 
     /// Creates a part file that has no name, so no other process can find it and it needs no lock. If another file
-    /// takes the final name meanwhile, publishing detects it. Returns `nil` if the file system does not support this.
+    /// takes the final name later, publishing detects it. Returns `nil` if the file system does not support unnamed
+    /// files; throws if the part file's name or the final name is already taken.
     private func createUnnamed(
         _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ terms: CreateTerms
     ) throws(TowlineError) -> OpenPart? {
@@ -255,8 +263,9 @@ package final class FileStorage: Storage {
         return try equip(file, folder, names, record, terms, &displaced, isNamed: false)
     }
 
-    /// Retires a journal without a part file, so that it cannot claim the next part file, not even after a power loss.
-    /// Renames a file that is not a journal if the download needs its name for a journal.
+    /// Invalidates and removes a leftover journal without a part file. Otherwise its records could be applied to the
+    /// new part file, for example after a power loss. If a file that is not a usable journal has the name, and the
+    /// download needs a journal, renames that file until the download ends.
     private func retireStray(
         _ folder: Folder, _ names: PlaceNames, _ terms: CreateTerms, _ displaced: inout Displaced
     ) throws(TowlineError) {
@@ -270,7 +279,8 @@ package final class FileStorage: Storage {
         }
     }
 
-    /// Adds the journal and the space reservation to a new part file, which is locked unless it has no name.
+    /// Adds the journal and the space reservation that `terms` requires to a new part file, and returns the open
+    /// download. The part file must be locked unless it has no name.
     private func equip(
         _ file: Descriptor, _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ terms: CreateTerms,
         _ displaced: inout Displaced, isNamed: Bool = true
@@ -301,7 +311,8 @@ package final class FileStorage: Storage {
         return OpenPart(sink: part, journal: journal, claims: ByteRangeSet(), notices: notices)
     }
 
-    /// Fills a journal under a temporary name and renames it. The caller holds the part file's lock.
+    /// Creates the journal under a temporary name, then renames it, so that the final name never has an incomplete
+    /// journal. The caller must hold the part file's lock.
     private func makeJournal(
         _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, part: FileIdentity,
         _ displaced: inout Displaced

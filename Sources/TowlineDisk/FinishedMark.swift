@@ -4,8 +4,9 @@ internal import TowlineCore
 
 /// The extended attribute `user.towline` of a finished file. The mark shows a later run that the download is finished.
 ///
-/// The mark has 40 bytes: version, the first half of the SHA-256 of the source URL (a digest, because the file may be
-/// passed on and the URL is private), length, modification time. A file that was changed later no longer matches.
+/// The mark has 40 bytes: version (a number for the kind of mark), the first half of the SHA-256 of the source URL (a
+/// digest, because the file may be passed on and the URL is private), length, modification time. A file that was
+/// changed later no longer matches.
 ///
 /// An adopted file, which another program created and a checksum verified, has its own version. Towline never removes
 /// it.
@@ -13,8 +14,8 @@ internal import TowlineCore
 /// A file with a wrong checksum that was set aside has its own version, too: the next such file of the same download
 /// replaces it, unless it was changed.
 ///
-/// A file that was published without syncing has 56 bytes and its own version: the last 16 bytes name the boot in which
-/// the mark is valid. A power loss may destroy the file's bytes and keep the mark.
+/// A file that was published without syncing has 56 bytes and its own version: the last 16 bytes identify the boot in
+/// which the mark is valid. A power loss may destroy the file's bytes and keep the mark.
 ///
 /// The bit `versionBit` means that the fields of `PublishedVersion` follow: the digest of the URL that responded (4
 /// bytes), 1 if the modification time is from the server (1 byte), and the entity tag.
@@ -33,18 +34,19 @@ struct FinishedMark: Equatable, Sendable {
     /// The maximum length in bytes of an entity tag; longer ones are not stored.
     private static let longestTag = 256
     private static let longest = 56 + 5 + longestTag
-    /// A longer attribute needs its own block on ext4 with the usual inodes of 256 bytes.
+    /// The maximum length in bytes of an attribute that needs no block of its own on ext4 with the usual inodes of 256
+    /// bytes. Marks of small files omit an unneeded entity tag to stay within it.
     private static let longestInInode = 64
 
     let sourceDigest: [UInt8]
     let length: Int64
     let modified: Int64
-    /// The only boot in which the mark is valid; `nil` if the file is durable.
+    /// The only boot in which the mark is valid, because the file was not synced; `nil` if the file is durable.
     private(set) var boot: BootIdentity?
-    /// Returns whether another program created the file.
+    /// `true` if another program created the file, and a checksum verified it. Towline never removes such a file.
     var isAdopted: Bool { version == FinishedMark.adoptedVersion }
     private let version: UInt64
-    /// The validators that the server sent; `nil` if the mark contains no validators.
+    /// The server's validators for the file, such as its entity tag; `nil` if the mark contains no validators.
     private(set) var server: PublishedVersion?
     /// `true` if, according to the mark, the file does not have its final name yet.
     private(set) var isPending = false
@@ -64,13 +66,14 @@ struct FinishedMark: Equatable, Sendable {
         self.version = version
     }
 
-    /// Creates the mark of a durable file that another program created.
+    /// Creates the mark of a durable file that another program created, and that a checksum verified to be the file at
+    /// the URL `source`.
     init(adopted file: FileStatus, source: String) {
         self.init(file, source: source, version: FinishedMark.adoptedVersion)
     }
 
     /// Reads the mark of a file. Returns `nil` if the file has no valid mark, if it was changed since, if it has a
-    /// wrong checksum, or if it was not durable before the machine's last start.
+    /// wrong checksum, or if it was not durable before the machine's last start (`boot` is the current boot).
     init?(of file: Descriptor, boot: @autoclosure () -> BootIdentity) {
         self.init(any: file, boot: boot())
         if version == FinishedMark.refutedVersion { return nil }
@@ -101,14 +104,15 @@ struct FinishedMark: Equatable, Sendable {
         if size > count { server = PublishedVersion(stored: bytes[count..<size]) }
     }
 
-    /// Returns the attribute's length, or `-errno` on failure; `nil` if the file is closed.
+    /// Reads the mark's attribute into `bytes`. Returns its length, or `-errno` on failure; `nil` if the file is
+    /// closed.
     private static func read(_ file: Descriptor, into bytes: inout [UInt8]) -> Int? {
         guard let number = try? file.acquire() else { return nil }
         defer { file.release() }
         return bytes.withUnsafeMutableBytes { file.syscall.getAttribute(number, name, $0) }
     }
 
-    /// Copies the mark of another file, if that file has a mark.
+    /// Copies the mark of `other` to `file`. Does nothing if `other` has no mark.
     static func copy(from other: Descriptor, to file: Descriptor) {
         var bytes = [UInt8](repeating: 0, count: longest)
         guard let count = read(other, into: &bytes), count > 0 else { return }
@@ -121,21 +125,23 @@ struct FinishedMark: Equatable, Sendable {
         _ = bytes.withUnsafeBytes { file.syscall.setAttribute(number, name, $0) }
     }
 
-    /// Marks an unfinished part file without a journal, so that Towline may remove it. The mark is a version of 8
-    /// bytes.
+    /// Marks an unfinished part file without a journal, so that Towline may remove it. The mark is only a version
+    /// number of 8 bytes.
     static func putUnfinished(on file: Descriptor) {
         var bytes: [UInt8] = []
         bytes.append(number: unfinishedVersion)
         write(bytes, to: file)
     }
 
-    /// Marks a complete file whose checksum is wrong. Does nothing on a file system without attributes.
+    /// Marks a complete file whose checksum is wrong, so that the next such file from the URL `source` replaces it.
+    /// Does nothing on a file system without attributes.
     static func putRefuted(on file: Descriptor, source: String) {
         guard let status = try? file.status() else { return }
         FinishedMark(status, source: source, version: refutedVersion).store(in: file)
     }
 
-    /// Returns whether a file was set aside with a wrong checksum by a download from `source`, and is unchanged.
+    /// Returns whether a file was renamed because of a wrong checksum by a download from the URL `source`, and is
+    /// unchanged.
     static func isRefuted(_ file: Descriptor, source: String) -> Bool {
         guard let mark = FinishedMark(any: file, boot: BootIdentity(high: 0, low: 0)) else { return false }
         return mark.version == refutedVersion && mark.isOf(source)
@@ -155,12 +161,14 @@ struct FinishedMark: Equatable, Sendable {
         }
     }
 
-    /// Returns whether a file is unchanged since Towline finished it, under any name.
+    /// Returns whether a file, under any name, is unchanged since Towline completed it, according to its mark. Includes
+    /// adopted files and files with a wrong checksum.
     static func isFinished(_ file: Descriptor, boot: @autoclosure () -> BootIdentity) -> Bool {
         FinishedMark(any: file, boot: boot()).map { !$0.isPending } ?? false
     }
 
-    /// Returns whether the file system supports attributes (fgetxattr(2), ENOTSUP).
+    /// Returns whether the file's file system supports extended attributes, and so can store marks (fgetxattr(2),
+    /// ENOTSUP).
     static func isKept(by file: Descriptor) -> Bool {
         var nothing: [UInt8] = []
         let count = read(file, into: &nothing)
@@ -175,18 +183,20 @@ struct FinishedMark: Equatable, Sendable {
         return mark
     }
 
-    /// The mark of the file once it has its final name.
+    /// A copy of this mark without `isPending`, for a file that has its final name.
     var named: FinishedMark {
         var mark = self
         mark.isPending = false
         return mark
     }
 
-    /// Returns whether the file came from the source.
+    /// Returns whether the file came from the URL `source`, by a comparison of digests.
     func isOf(_ source: String) -> Bool { sourceDigest == FinishedMark.digest(source) }
 
-    /// Sets the server's modification time on a file, if given, and stores the mark.
+    /// Sets the server's modification time on a file, if given, and stores and returns the mark. Throws if the time
+    /// cannot be set, unless the file system does not support that.
     ///
+    /// - Parameter boot: the current boot if the file is not synced; otherwise `nil`.
     /// - Parameter isPending: `true` if the file has the name of a part file and no journal.
     @discardableResult
     static func put(
@@ -220,7 +230,8 @@ struct FinishedMark: Equatable, Sendable {
         return mark
     }
 
-    /// Stores the mark. Ignores the failure of file systems that have no attributes or no room for them.
+    /// Stores the mark as the file's extended attribute. Ignores the failure of file systems that have no attributes or
+    /// no room for them.
     func store(in file: Descriptor) { FinishedMark.write(bytes, to: file) }
 
     private var bytes: [UInt8] {
@@ -256,7 +267,7 @@ struct FinishedMark: Equatable, Sendable {
 }
 
 extension PublishedVersion {
-    /// Decodes the fields that a mark stores.
+    /// Decodes the validators at the end of a mark.
     fileprivate init(stored bytes: ArraySlice<UInt8>) {
         let bytes = Array(bytes)
         let tag = String(validating: bytes[5...], as: UTF8.self)

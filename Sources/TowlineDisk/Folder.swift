@@ -3,17 +3,19 @@ import Glibc
 import Synchronization
 internal import TowlineCore
 
-/// An open directory. Names are looked up through its descriptor, even after the directory is moved.
+/// An open directory with the files of downloads. Names are looked up through its descriptor, even after the directory
+/// is moved.
 final class Folder: Sendable {
     let path: String
     let descriptor: Descriptor
     let identity: FileIdentity
-    /// The user whose files in this directory are trusted; `nil` if the number of the owner stands for several users.
+    /// The ID of the user, the directory's owner, whose files in this directory are trusted in addition to our own;
+    /// `nil` if this ID stands for several users.
     private let owner: UInt32?
     /// The magic number of the file system (statfs(2)); `nil` until it is needed.
     private let type = Mutex<Int64?>(nil)
     private let lacksUnnamed = Atomic<Bool>(false)
-    /// `true` if the directory has a default ACL (acl(5)), which decides the rights of new files.
+    /// `true` if the directory has a default ACL (acl(5)), which decides the access rights of new files.
     let hasDefaultRights: Bool
 
     /// `O_PATH` of `<fcntl.h>`: opens a directory for the names in it, without the right to read it.
@@ -21,7 +23,7 @@ final class Folder: Sendable {
     private let shortfalls: Shortfalls?
 
     /// Opens a directory. Follows links in the path: the user names the directory, and only the files belong to
-    /// Towline.
+    /// Towline. Throws `unusableDestination` if the path does not lead to a directory.
     init(_ path: String, syscall: any Syscall, shortfalls: Shortfalls? = nil) throws(TowlineError) {
         self.shortfalls = shortfalls
         var code: Int32
@@ -63,14 +65,14 @@ final class Folder: Sendable {
     /// proc(5)).
     private static let unmapped: UInt32 = 65534
 
-    /// Returns the owner of a directory; `nil` if its number stands for several users and others may write to the
-    /// directory. A unit with `PrivateUsers=` and rootless containers have such namespaces.
+    /// Returns the user ID of a directory's owner; `nil` if this ID stands for several users and other users may write
+    /// to the directory. That occurs in a user namespace: rootless containers and systemd units with `PrivateUsers=`.
     static func trustedOwner(of directory: FileStatus, inNamespace: @autoclosure () -> Bool) -> UInt32? {
         directory.owner == unmapped && directory.mode & 0o022 != 0 && inNamespace() ? nil : directory.owner
     }
 
-    /// Returns the boot of the machine combined with the identity of this directory's disk. Reads two system files, so
-    /// small files do not call it.
+    /// Returns the identity of the boot, combined with that of this directory's disk: unsynced bytes may also be lost
+    /// when the disk is unplugged. Reads two system files, so small files do not call it.
     func boot(_ machine: BootIdentity) -> BootIdentity {
         machine.on(disk: BootIdentity.diskSequence(of: identity.device, descriptor.syscall))
     }
@@ -83,11 +85,11 @@ final class Folder: Sendable {
         directory == "/" ? "/" + name : directory + "/" + name
     }
 
-    /// Opens an existing file. Does not follow a link and does not wait for the other end of a FIFO.
+    /// Opens an existing regular file. Does not follow a link and does not wait for the other end of a FIFO.
     ///
     /// Refuses a file of another user: in a directory that all users may write to, like `/tmp`, any user could create a
-    /// part file with forged bytes, and a journal that claims them. Trusts the directory's owner, who has full control
-    /// there anyway; that also covers file systems that show one owner for all files.
+    /// part file with forged bytes, and a journal that records them as downloaded. Trusts the directory's owner, who
+    /// has full control there anyway; that also covers file systems that show one owner for all files.
     /// - Returns: `nil` if no file has that name.
     func open(_ name: String, readOnly: Bool = false) throws(TowlineError) -> Descriptor? {
         let flags = (readOnly ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
@@ -108,7 +110,7 @@ final class Folder: Sendable {
         return file
     }
 
-    /// Creates a file under a name that must be free.
+    /// Creates a file for reading and writing, by default only accessible to its owner.
     ///
     /// - Returns: `nil` if the name is taken.
     func create(_ name: String, mode: UInt32 = FileMode.own) throws(TowlineError) -> Descriptor? {
@@ -123,19 +125,20 @@ final class Folder: Sendable {
         Descriptor(number, path: name, in: path, syscall: descriptor.syscall, shortfalls: shortfalls)
     }
 
-    /// Creates a part file under a name that must be free.
+    /// Creates a part file, which only its owner can access unless the directory's default ACL decides otherwise.
     ///
     /// - Returns: `nil` if the name is taken.
     func createPart(_ name: String) throws(TowlineError) -> Descriptor? {
         try create(name, mode: hasDefaultRights ? FileMode.new : FileMode.own)
     }
 
-    /// The file systems that can name a file later and sync it before, by magic number (statfs(2)): ext4, XFS, tmpfs.
-    /// Not Btrfs, which ignores a sync while no name leads to the file (fs/btrfs/tree-log.c).
+    /// The magic numbers (statfs(2)) of the file systems that can create and sync a file before it has a name: ext4,
+    /// XFS, tmpfs. Not Btrfs, which ignores a sync while no name leads to the file (fs/btrfs/tree-log.c).
     private static let naming: Set<Int64> = [0xEF53, 0x5846_5342, tmpfs]
     private static let tmpfs: Int64 = 0x0102_1994
 
-    /// Creates a file without a name, which a crash removes.
+    /// Creates a file without a name, which disappears in a crash. `name(_:_:)` names the file later; `name` is only
+    /// for error messages.
     ///
     /// - Returns: `nil` if the file system does not support unnamed files.
     func createUnnamed(for name: String) throws(TowlineError) -> Descriptor? {
@@ -149,7 +152,7 @@ final class Folder: Sendable {
         return made(code, name)
     }
 
-    /// Returns whether the directory is only in memory: a sync then has no effect and is unnecessary.
+    /// `true` if the directory is on a file system in memory (tmpfs): a sync then has no effect and is unnecessary.
     var isInMemory: Bool { (try? fileSystem()) == Self.tmpfs }
 
     private func fileSystem() throws(TowlineError) -> Int64 {
@@ -160,7 +163,7 @@ final class Folder: Sendable {
         return found
     }
 
-    /// Names a file from `createUnnamed`.
+    /// Gives a file from `createUnnamed` its first name.
     ///
     /// - Returns: `false` if the name is taken.
     func name(_ file: Descriptor, _ name: String) throws(TowlineError) -> Bool {
@@ -191,7 +194,7 @@ final class Folder: Sendable {
         return there.identity == (try file.identity())
     }
 
-    /// Renames a file and replaces any file under the new name.
+    /// Renames a file and replaces any file that has the new name.
     func rename(_ from: String, over to: String) throws(TowlineError) {
         let code = try call { $1.rename($0, from, to, keeps: false) }
         guard code >= 0 else { throw .renaming(path(of: from), to: to, -code) }
@@ -200,7 +203,8 @@ final class Folder: Sendable {
     /// Renames a file if the new name is free.
     ///
     /// If the file system cannot do that in one step, adds the new name as a link and then removes the old one: a crash
-    /// in between leaves two names of one file, which the next survey corrects.
+    /// in between leaves two names of one file, which the next run corrects when it examines the destination
+    /// (`FileStorage.survey`).
     /// - Returns: `false` if the name is taken.
     func rename(_ from: String, to: String) throws(TowlineError) -> Bool {
         var code = try call { $1.rename($0, from, to, keeps: true) }
@@ -220,7 +224,7 @@ final class Folder: Sendable {
         return true
     }
 
-    /// Renames a file to the first free name of `NAME`, `NAME (1)`, `NAME (2)` …
+    /// Renames a file to the first free name of `base`, `base (1)`, `base (2)` …
     ///
     /// - Returns: the new name.
     func rename(_ from: String, toFreeNameLike base: String) throws(TowlineError) -> String {

@@ -3,21 +3,23 @@ internal import TowlineEngine
 
 /// Creation of new journals and reading of existing ones.
 extension JournalFile {
-    /// The layout of new journals. Existing journals have their offsets and sizes in their section table.
+    /// The offset in bytes of the metadata in new journals. Existing journals state their offsets and sizes in their
+    /// section table.
     private static let metadataOffset: Int64 = 4096
     private static let marksOffset = metadataOffset + Int64(2 * MetadataBlock.byteCount)
     private static let slotCount = 1024
     private static let fileLength = marksOffset + Int64(slotCount * MarksSection.slotSize)
 
-    /// The kind of file that has a journal's name.
+    /// The result of reading the file that has a journal's name.
     enum Finding {
-        /// A journal with valid claims.
+        /// A journal with valid records of the downloaded bytes: the download can be resumed.
         case live(Contents)
-        /// A journal that makes no claims any more, with its metadata if the metadata is readable.
+        /// An invalidated journal, which records no bytes any more, with its metadata if that is readable. The header's
+        /// state decides whether the part file must be removed.
         case retired(JournalHeader, MetadataBlock?)
         /// An empty file: a journal that was created and never filled.
         case blank
-        /// A damaged journal.
+        /// A damaged journal, which is unusable: the download restarts from the beginning.
         case damaged
         /// A file that is not a journal. Towline must not rename or remove it without need.
         case foreign
@@ -38,7 +40,8 @@ extension JournalFile {
         return true
     }
 
-    /// Fills a new file. The caller renames it afterwards, so that the final name never has an incomplete journal.
+    /// Writes a journal without any records of bytes to a new file. The caller renames it afterwards, so that the final
+    /// name never has an incomplete journal.
     static func fill(
         _ file: Descriptor, record: DownloadRecord, part: FileIdentity, boot: BootIdentity
     ) throws(TowlineError) -> Contents {
@@ -67,7 +70,8 @@ extension JournalFile {
             damagedMarks: 0, durableSequence: 0)
     }
 
-    /// Reads the file under a journal's name. Throws for a newer version, and does not change that file.
+    /// Reads the file under a journal's name. Throws `unsupportedJournal` for a newer format version, and does not
+    /// change that file. Bytes count as written only if they were recorded in `boot`, the current boot.
     static func read(_ file: Descriptor, boot: BootIdentity) throws(TowlineError) -> Finding {
         // A finished download is not a journal, even if its bytes look like one.
         if FinishedMark.isFinished(file, boot: boot) { return .foreign }
@@ -109,7 +113,8 @@ extension JournalFile {
         return Int(section.length) / MarksSection.slotSize
     }
 
-    /// Returns the newer of the two intact metadata blocks; `nil` if neither is intact.
+    /// Returns the newer of the two metadata blocks that is intact, its index and the section's offset; `nil` if
+    /// neither is intact.
     private static func readMetadata(
         _ file: Descriptor, _ header: JournalHeader
     ) throws(TowlineError) -> (block: MetadataBlock, index: Int, offset: Int64)? {

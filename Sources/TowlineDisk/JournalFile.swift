@@ -3,12 +3,15 @@ import Synchronization
 package import TowlineCore
 package import TowlineEngine
 
-/// The journal in a file next to the part file. Implements the port's contract as in `docs/on-disk-format.md`.
+/// The journal file of an unfinished download, which records the bytes of the part file that are written or durable.
+/// Implements the `Journal` protocol in the format of `docs/on-disk-format.md`.
 ///
-/// The journal's own lock protects data that rarely changes: metadata, the list of slots, leases. Marks only take the
-/// lock of their slot. Lock order: journal, then slot.
+/// The journal's own lock protects data that rarely changes: metadata, the list of slots (each records one run of
+/// bytes), and leases (the right to extend a slot's run). Recording written bytes takes only the lock of the slot. Lock
+/// order: journal, then slot.
 package final class JournalFile: Journal {
-    /// The knowledge about whether the directory entries of the part file and the journal are durable.
+    /// The knowledge about whether the directory entries of the part file and the journal are durable: no sync of the
+    /// directory has ended yet, the sync succeeded, or it failed.
     private enum DirectoryState {
         case unknown
         case durable
@@ -25,7 +28,7 @@ package final class JournalFile: Journal {
         var directory = DirectoryState.unknown
         var slots: [MarkSlot]
         var lastLease: UInt64 = 0
-        /// A counter that increases when a sync fails: older snapshots are then invalid.
+        /// A counter that increases when a sync fails: older snapshots of the written bytes are then invalid.
         var epoch: UInt64 = 0
     }
 
@@ -47,7 +50,7 @@ package final class JournalFile: Journal {
         var metadataOffset: Int64
         var runs: [MarkSlot.Run]
         var damagedMarks: Int
-        /// The sequence number of durable metadata; 0 if the metadata may not be durable.
+        /// The sequence number of the newest metadata that is durable; 0 if no metadata is known to be durable.
         var durableSequence: UInt64
     }
 
@@ -69,10 +72,11 @@ package final class JournalFile: Journal {
 
     package var record: DownloadRecord { state.withLock { $0.metadata.record } }
 
-    /// The identity of the part file that the marks describe.
+    /// The identity of the part file whose bytes the journal records.
     var part: FileIdentity { state.withLock { $0.metadata.part } }
 
-    /// Stores the record, except its generation, which belongs to the part file and does not change.
+    /// Stores changed metadata of the download. Keeps the stored generation, the number of the part file, which does
+    /// not change. Throws if the journal cannot be written.
     package func update(_ record: DownloadRecord) throws(TowlineError) {
         try change { metadata in
             let generation = metadata.record.generation
@@ -81,7 +85,7 @@ package final class JournalFile: Journal {
         }
     }
 
-    /// Makes the journal describe a part file that was copied or restored.
+    /// Stores the identity of the present part file, which is a copy of the one that the journal was created with.
     func adopt(_ part: FileIdentity) throws(TowlineError) {
         try change { $0.part = part }
     }
@@ -137,8 +141,8 @@ package final class JournalFile: Journal {
         lease.slot.release(lease.number)
     }
 
-    /// Merges adjacent runs. The merged runs are made durable before the runs that they replace are cleared: until then
-    /// the journal has each fact twice, never zero times.
+    /// Merges adjacent runs of bytes to free their slots. The merged runs are made durable before the runs that they
+    /// replace are cleared: until then the journal has each fact twice, never zero times.
     private func mergeRuns(_ state: inout State) throws(TowlineError) {
         let slots = state.slots.filter { !$0.current.isEmpty && $0.current.lease == 0 }
             .sorted { $0.current.start < $1.current.start }
@@ -217,10 +221,10 @@ package final class JournalFile: Journal {
         try await queue.synchronize(file, .data, device: folder.identity.device)
     }
 
-    /// Discards all claims that are not durable. Called when a sync of the part file failed: the kernel may have
-    /// dropped any page that is not durable.
+    /// Discards all records of written bytes that are not durable. Called when a sync of the part file failed: the
+    /// kernel may have dropped any page that is not durable.
     ///
-    /// Discards marks in memory even if they cannot be removed on disk.
+    /// Discards the records in memory even if those on disk cannot be removed.
     func forgetWhatIsNotDurable() {
         state.withLock { state in
             state.epoch += 1
@@ -244,7 +248,8 @@ package final class JournalFile: Journal {
         }
     }
 
-    /// Removes a range from a run. Moves the bytes behind it to another slot, or drops them if no slot is free.
+    /// Removes a range from the run of bytes that a slot records. Moves the record of the bytes behind the range to
+    /// another slot. If no slot is free, drops that record: these bytes are then downloaded again.
     private func cut(_ range: ByteRange, outOf slot: MarkSlot, _ state: inout State) throws(TowlineError) {
         let run = slot.current
         let keepsLeft = run.start < range.lowerBound
@@ -272,21 +277,22 @@ package final class JournalFile: Journal {
 
     // MARK: The end
 
-    /// Marks the journal durably as making no claims, then removes its name: if a power loss restores the name, no
-    /// claim returns with it (`docs/on-disk-format.md`, "Retiring a journal").
+    /// Invalidates the journal durably, with the state `end`, then removes its file. If a power loss restores the file,
+    /// it still records no bytes (`docs/on-disk-format.md`, "Retiring a journal").
     func retire(as end: JournalHeader.State) throws(TowlineError) {
         try silence(as: end)
         try folder.remove(name)
     }
 
-    /// Marks the journal durably as making no claims, but keeps its name: it identifies the abandoned part file for the
-    /// next run.
+    /// Invalidates the journal durably, but keeps its file, which identifies the abandoned part file for the next run.
+    /// `end` is the new state: `.discarded` makes the next run remove that part file.
     func silence(as end: JournalHeader.State) throws(TowlineError) {
         try writeHeader(end)
         try file.synchronizeData()
     }
 
-    /// Does the same as `retire`, but waits for the sync on another thread.
+    /// Invalidates and removes the journal like `retire`, but syncs on another thread. Keeps the file, with a notice,
+    /// if the file system does not allow its removal.
     func retireWaiting(as end: JournalHeader.State) async throws(TowlineError) {
         try writeHeader(end)
         try await synchronizeFile()

@@ -3,23 +3,25 @@ internal import TowlineCore
 
 /// The first sector of a journal: its identity and its section table. `docs/on-disk-format.md` has the layout.
 struct JournalHeader: Sendable {
-    /// The state of a journal.
+    /// The state of a journal, which decides how a later run treats the journal and the part file.
     enum State: UInt16 {
-        /// The claims are valid.
+        /// The journal's records of downloaded bytes are valid: the download can be resumed.
         case live = 1
-        /// The journal makes no claims; a part file next to it is not its own, or is set aside.
+        /// The journal records no bytes any more. A part file next to it was not created with the journal or is kept
+        /// for the user, so it is not removed.
         case void = 2
-        /// The journal makes no claims, and its own part file must be removed.
+        /// The journal records no bytes any more, and the part file that it was created with must be removed.
         case discarded = 3
     }
 
-    /// The reason why this version cannot use a header.
+    /// The reason why this version of Towline cannot use the header of a journal.
     enum Defect: Error {
         case damaged
         case newerVersion(UInt16)
     }
 
-    /// A typed section. Readers skip unknown types, unless they are marked as needed.
+    /// An entry of the section table: the type, offset and length (in bytes) of a part of the journal. Readers skip
+    /// sections of unknown types, but refuse a journal with an unknown section that is marked as needed.
     struct Section {
         var type: UInt16
         var isNeeded: Bool
@@ -37,7 +39,7 @@ struct JournalHeader: Sendable {
     /// The sector as it is on disk; fields that this version does not know are written back unchanged.
     private(set) var bytes: [UInt8]
 
-    /// Creates a live header for a new journal.
+    /// Creates the header of a new journal, with the state `live`. `fileLength` is the journal's length in bytes.
     init(id: UInt64, sections: [Section], fileLength: Int64) {
         bytes = [UInt8](repeating: 0, count: JournalHeader.sectorSize)
         bytes.replaceSubrange(0..<8, with: JournalHeader.magic)
@@ -56,7 +58,7 @@ struct JournalHeader: Sendable {
         state = .live
     }
 
-    /// Parses a header.
+    /// Parses the first sector of a journal. Throws `damaged` also if the sector is not that of a journal.
     init(_ bytes: [UInt8]) throws(Defect) {
         guard bytes.count == JournalHeader.sectorSize, bytes.starts(with: JournalHeader.magic) else { throw .damaged }
         self.bytes = bytes
@@ -70,7 +72,8 @@ struct JournalHeader: Sendable {
         if sections.contains(where: { $0.isNeeded && !known.contains($0.type) }) { throw .newerVersion(major) }
     }
 
-    /// The identity of the journal. Marks and metadata with another identity, in reused disk blocks, are ignored.
+    /// The identity of the journal, a random number. Records and metadata with another identity, left in reused disk
+    /// blocks by an older journal, are ignored.
     var id: UInt64 { bytes.load(UInt64.self, at: 16) }
 
     var state: State {
@@ -96,7 +99,7 @@ struct JournalHeader: Sendable {
 
 /// Little-endian numbers in byte arrays.
 extension [UInt8] {
-    /// Overwrites the bytes at `offset`.
+    /// Overwrites the bytes at `offset` with a number.
     mutating func store<Number: FixedWidthInteger>(_ number: Number, at offset: Int) {
         withUnsafeMutableBytes { $0.storeBytes(of: number.littleEndian, toByteOffset: offset, as: Number.self) }
     }

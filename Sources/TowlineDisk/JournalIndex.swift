@@ -11,7 +11,7 @@ final class JournalIndex: Sendable {
     struct Listing: Sendable {
         /// The source and the final name of each journal's download.
         var journals: [(source: String, name: String)] = []
-        /// The final names of all files that have unfinished data in the directory.
+        /// The final names of all files that have a part file or a journal in the directory.
         var leftovers: Set<String> = []
         /// A filter that contains all names in the directory.
         var taken: NameFilter
@@ -19,7 +19,8 @@ final class JournalIndex: Sendable {
 
     private struct State {
         var names: [String: Set<String>] = [:]
-        /// The leftovers of the last reading; `nil` if the directory could not be read.
+        /// The final names that had a part file or a journal at the last reading; `nil` if the directory could not be
+        /// read.
         var leftovers: Set<String>?
         /// The names in the directory; `nil` if it could not be read.
         var taken: NameFilter?
@@ -27,14 +28,15 @@ final class JournalIndex: Sendable {
         var cost = Duration.zero
     }
 
-    /// The minimum time that a reading stays valid.
+    /// The minimum time before the directory is read again.
     static let shortestLife = Duration.seconds(1)
-    /// The time that a reading stays valid, as a multiple of its own duration.
+    /// The time before the directory is read again, as a multiple of the duration of the last reading.
     static let lifeInReadings = 50
 
     private let state = Mutex(State())
 
-    /// Returns the final names of unfinished downloads from `source`, sorted.
+    /// Returns the final names of unfinished downloads from the URL `source`, sorted. Reads the directory first if the
+    /// last reading is too old.
     ///
     /// - Parameter read: reads the directory; returns `nil` on failure. Called under a lock.
     func names(of source: String, read: () -> Listing?) -> [String] {
@@ -55,18 +57,20 @@ final class JournalIndex: Sendable {
         }
     }
 
-    /// Returns whether unfinished data of the file may have existed at the last reading.
+    /// Returns whether a part file or a journal of the file with this final name may have existed when the directory
+    /// was last read; `true` if it could not be read.
     func mayHoldLeftover(of name: String) -> Bool { state.withLock { $0.leftovers?.contains(name) ?? true } }
 
-    /// Returns whether the name may have been taken at the last reading, or has been used by this process since.
+    /// Returns whether the name may have been taken when the directory was last read, or has been used by this process
+    /// since; `true` if the directory could not be read.
     func mayHold(_ name: String) -> Bool { state.withLock { $0.taken?.mayContain(name) ?? true } }
 
-    /// Records that this process gave the name to a file.
+    /// Records that this process gave the name to a file, so that `mayHold` returns `true` for the name.
     func gave(_ name: String) {
         state.withLock { $0.taken?.insert(name) }
     }
 
-    /// Records that this process started a download.
+    /// Records that this process started a download from the URL `source` with the final name `name`.
     func add(_ source: String, _ name: String) {
         state.withLock { state in _ = state.names[source, default: []].insert(name) }
     }

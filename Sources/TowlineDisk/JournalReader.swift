@@ -4,11 +4,11 @@ package import TowlineEngine
 
 /// The contents of an unfinished download's journal.
 package struct JournalReport: Sendable {
-    /// The metadata of the download.
+    /// The metadata of the download: its URL, name, length, validators and checksums.
     package let record: DownloadRecord
-    /// The bytes marked durable, or written since the machine started.
+    /// The byte ranges of the part file that the journal records as durable, or as written since the machine started.
     package let written: ByteRangeSet
-    /// The bytes marked durable.
+    /// The byte ranges that the journal records as durable (synced to disk): they survive a power loss.
     package let durable: ByteRangeSet
     /// The size of the part file in bytes; `nil` if it does not exist.
     package let partLength: Int64?
@@ -16,15 +16,15 @@ package struct JournalReport: Sendable {
     package let isSamePart: Bool
 }
 
-/// The kind of file or download at a path, for display.
+/// The kind of file or download at a path, for display. `owner` is a process ID.
 package enum PlaceReport: Sendable {
     /// An unfinished download with a journal; `owner` is the process that has locked the journal, or `nil`.
     case unfinished(JournalReport, owner: Int32?)
     /// A download without a journal, which cannot be resumed; `owner` is the process that has locked it, or `nil`.
     case unclaimed(partLength: Int64, owner: Int32?)
-    /// A file with the mark of a finished download, unchanged since it was marked.
+    /// A file that Towline completed, according to its extended attribute, and that is unchanged since.
     case finished(length: Int64)
-    /// Another regular file.
+    /// A regular file that Towline did not download, or that was changed since.
     case ordinary(length: Int64)
 }
 
@@ -32,7 +32,8 @@ package enum PlaceReport: Sendable {
 package enum JournalReader {
     /// Examines a download's final path and the files next to it.
     ///
-    /// - Throws: `unusableDestination` if no file exists, or it is not a regular file; `unsupportedJournal`.
+    /// - Throws: `unusableDestination` if no file exists, or it is not a regular file; `unsupportedJournal` if the
+    ///   journal has a newer format.
     package static func look(at path: String, syscall: any Syscall = SystemCalls()) throws(TowlineError)
         -> PlaceReport
     {
@@ -70,7 +71,8 @@ package enum JournalReader {
         return .finished(length: status.size)
     }
 
-    /// Returns whether a file without a journal counts as a part file.
+    /// Returns whether `part`, a file without a journal under a part file's name, is an unfinished download. `isNamed`
+    /// states whether a file with the final name exists.
     private static func isUnclaimed(_ part: Descriptor, isNamed: Bool, _ boot: BootIdentity) -> Bool {
         FinishedMark.isUnfinished(part) || LockOwner.process(locking: part) != nil
             || !isNamed && !FinishedMark.isFinished(part, boot: boot)
@@ -84,15 +86,18 @@ package enum JournalReader {
         return "\(absence). A download with a wrong checksum is kept as \(names.bad)"
     }
 
-    /// - Parameter path: the download's final path.
-    /// - Throws: `unusableDestination` if the journal does not exist or is damaged; `unsupportedJournal`.
+    /// Reads the journal of the unfinished download whose final path is `path`.
+    ///
+    /// - Throws: `unusableDestination` if the journal does not exist or is damaged; `unsupportedJournal` if it has a
+    ///   newer format.
     package static func inspect(path: String, syscall: any Syscall = SystemCalls()) throws(TowlineError)
         -> JournalReport
     {
         try open(path, syscall).report
     }
 
-    /// Returns the same report, with the open journal and the part file next to it.
+    /// Returns the same report as `inspect`, with the open journal and the open part file; `nil` if no part file
+    /// exists. Throws the same errors.
     static func open(
         _ path: String, _ syscall: any Syscall
     ) throws(TowlineError) -> (report: JournalReport, journal: Descriptor, part: Descriptor?) {

@@ -1,9 +1,10 @@
 import Glibc
 internal import TowlineCore
 
-/// Finds the process that holds a lock, for messages.
+/// Finds the process that has locked a file (flock(2)), for messages.
 enum LockOwner {
-    /// Returns the error that names the process that has `file` locked, if `/proc/locks` (`proc(5)`) lists it.
+    /// Returns the error `destinationBusy` for a file that a process has locked. The message names the process if
+    /// `/proc/locks` (`proc(5)`) lists it.
     static func busy(_ file: Descriptor) -> TowlineError {
         let owner: String
         switch process(locking: file) {
@@ -39,8 +40,8 @@ enum LockOwner {
 }
 
 extension FileIdentity {
-    /// The major number within `device` (`makedev(3)`).
+    /// The major part of the device number `device` (`makedev(3)`), as `/proc/locks` shows it.
     fileprivate var deviceMajor: UInt64 { (device >> 8) & 0xFFF | (device >> 32) & ~0xFFF }
-    /// The minor number within `device`.
+    /// The minor part of the device number `device`.
     fileprivate var deviceMinor: UInt64 { device & 0xFF | (device >> 12) & ~0xFF }
 }

@@ -13,7 +13,7 @@ struct MarkRecord: Sendable {
     /// The record as on disk: eight little-endian words.
     private var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
 
-    /// The record that makes no claim: all bytes are zero.
+    /// The empty record, which states no bytes as written or durable: all bytes are zero.
     static let none = MarkRecord()
 
     private init() { words = (0, 0, 0, 0, 0, 0, 0, 0) }
@@ -28,7 +28,7 @@ struct MarkRecord: Sendable {
         words.7 = (UInt64(checksum) << 32).littleEndian
     }
 
-    /// Decodes a record.
+    /// Decodes a record from 64 bytes, without validation: see `isSound` and `belongs`.
     init(_ bytes: UnsafeRawBufferPointer) {
         self.init()
         withUnsafeMutableBytes(of: &words) { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(64))) }
@@ -37,19 +37,20 @@ struct MarkRecord: Sendable {
     /// CRC-32C of the first 60 bytes.
     private var checksum: UInt32 { Swift.withUnsafeBytes(of: words) { towline_crc32c(0, $0.baseAddress, 60) } }
 
-    /// Returns whether the record was never written.
+    /// Returns whether all bytes are zero: the record was never written, or was cleared.
     var isEmpty: Bool {
         words.0 | words.1 | words.2 | words.3 == 0 && words.4 | words.5 | words.6 | words.7 == 0
     }
 
-    /// Returns whether the record is intact and is at its own place.
+    /// Returns whether the record's checksum and range are valid, and it was written for this slot and kind of record.
     func isSound(kind: Kind, slot: Int) -> Bool {
         let place = words.5.littleEndian
         return UInt32(words.7.littleEndian >> 32) == checksum && UInt8(truncatingIfNeeded: place >> 48) == kind.rawValue
             && UInt16(truncatingIfNeeded: place >> 32) == slot && start >= 0 && end >= start
     }
 
-    /// Returns whether the record belongs to this journal and, with `sameBoot`, to this boot.
+    /// Returns whether the record was written for the owner's journal and part file and, with `sameBoot`, in the
+    /// owner's boot of the machine. Other records are ignored.
     func belongs(to owner: MarkOwner, sameBoot: Bool) -> Bool {
         words.4.littleEndian == owner.journal && UInt32(truncatingIfNeeded: words.5.littleEndian) == owner.generation
             && (!sameBoot || (words.2.littleEndian == owner.boot.high && words.3.littleEndian == owner.boot.low))
@@ -65,11 +66,12 @@ struct MarkRecord: Sendable {
     }
 }
 
-/// The identity of the journal, generation and boot that a mark belongs to.
+/// The journal, the part file and the boot of the machine that a mark was written for. A mark with another journal or
+/// part file is ignored; a mark of another boot is valid only if it states durable bytes.
 struct MarkOwner: Sendable {
-    /// `JournalHeader.id`.
+    /// The random number that identifies the journal (`JournalHeader.id`).
     let journal: UInt64
-    /// `DownloadRecord.generation`.
+    /// The number of the part file, higher for each new part file of a download (`DownloadRecord.generation`).
     let generation: UInt32
     /// The boot in which the marks are written.
     let boot: BootIdentity

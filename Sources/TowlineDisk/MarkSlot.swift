@@ -3,16 +3,17 @@ import Synchronization
 internal import TowlineCore
 internal import TowlineEngine
 
-/// A slot of the marks section: a run of bytes [start, end). Its bytes [start, durableEnd) are durable.
+/// A slot of a journal, which records one run of downloaded bytes: the bytes [start, end) of the part file are written,
+/// the bytes [start, durableEnd) are durable.
 ///
-/// Each slot has its own lock: an engine thread that marks bytes never contends with another engine thread, only
-/// occasionally with a checkpoint that takes a snapshot.
+/// Each slot has its own lock: a thread that receives and records bytes never contends with another one, only
+/// occasionally with a checkpoint (a sync in the background), which takes a snapshot.
 final class MarkSlot: Sendable {
     struct Run: Sendable {
         var start: Int64 = 0
         var end: Int64 = 0
         var durableEnd: Int64 = 0
-        /// The number of the lease that may mark; 0 if the slot is not leased.
+        /// The number of the lease, the exclusive right to extend the run; 0 if the slot is not leased.
         var lease: UInt64 = 0
         /// A counter that increases when earlier snapshots of the run become invalid.
         var version: UInt64 = 0
@@ -22,7 +23,7 @@ final class MarkSlot: Sendable {
         var durable: ByteRange { ByteRange(start, durableEnd) }
     }
 
-    /// The state of a run at the start of a checkpoint.
+    /// The state of a run at the start of a checkpoint, a sync that makes the bytes up to `end` durable.
     struct Snapshot: Sendable {
         let end: Int64
         let version: UInt64
@@ -38,10 +39,11 @@ final class MarkSlot: Sendable {
         self.run = Mutex(run)
     }
 
-    /// The current run.
+    /// A copy of the current run.
     var current: Run { run.withLock { $0 } }
 
-    /// Moves the end of the run, first on disk, then in memory. Does nothing if the lease was revoked.
+    /// Records the bytes up to `offset` as written, first on disk, then in memory. Does nothing if the lease was
+    /// revoked or the run already ends at or after `offset`.
     func mark(upTo offset: Int64, lease: UInt64) throws(TowlineError) {
         try run.withLock { (run) throws(TowlineError) in
             guard run.lease == lease, offset > run.end else { return }
@@ -50,7 +52,8 @@ final class MarkSlot: Sendable {
         }
     }
 
-    /// Leases a slot that is free, or whose run ends at `offset`. Returns whether the slot is leased.
+    /// Gives lease `number`, the exclusive right to extend the run, if the slot has no lease and its run is empty or
+    /// ends at `offset`. Returns whether the lease was given.
     func lease(_ number: UInt64, at offset: Int64) -> Bool {
         run.withLock { run in
             guard run.lease == 0 else { return false }
@@ -75,7 +78,7 @@ final class MarkSlot: Sendable {
         run.withLock { $0.durableEnd < $0.end ? Snapshot(end: $0.end, version: $0.version) : nil }
     }
 
-    /// Records the bytes of the snapshot as durable, unless the run was replaced meanwhile.
+    /// Records the bytes of the snapshot as durable, unless the run was replaced since the snapshot.
     func recordDurable(_ snapshot: Snapshot) throws(TowlineError) {
         try run.withLock { (run) throws(TowlineError) in
             guard run.version == snapshot.version, snapshot.end > run.durableEnd else { return }
@@ -84,9 +87,10 @@ final class MarkSlot: Sendable {
         }
     }
 
-    /// Replaces the run by a part of its claims or by a union of claims, and ends its lease.
+    /// Replaces the run by a part of it or by its union with an adjacent run, and ends its lease.
     ///
-    /// Writes the written record first: within a boot, it makes the larger claim.
+    /// Writes the record of written bytes before that of durable bytes: until the machine restarts, it covers the
+    /// larger range.
     func replace(start: Int64, end: Int64, durableEnd: Int64) throws(TowlineError) {
         try run.withLock { (run) throws(TowlineError) in
             run.version += 1
@@ -105,7 +109,7 @@ final class MarkSlot: Sendable {
     }
 }
 
-/// The right to mark in a slot.
+/// The exclusive right to extend the run of written bytes that a slot of the journal records.
 final class SlotLease: JournalSlot {
     let slot: MarkSlot
     let number: UInt64
@@ -118,7 +122,7 @@ final class SlotLease: JournalSlot {
     func mark(upTo offset: Int64) throws(TowlineError) { try slot.mark(upTo: offset, lease: number) }
 }
 
-/// The position of the marks in the journal, and their owner.
+/// The section of the journal with the marks, records of 64 bytes that state which bytes are written or durable.
 struct MarksSection: Sendable {
     let file: Descriptor
     let offset: Int64
@@ -128,7 +132,8 @@ struct MarksSection: Sendable {
     /// The size of a slot in bytes: two records; a sector has four slots.
     static let slotSize = 2 * MarkRecord.byteCount
 
-    /// Writes a record in place. An empty range is written as the empty record.
+    /// Writes the record in a slot, in place, that the bytes [start, end) are written or durable (`kind`). An empty
+    /// range is written as the empty record.
     func record(_ kind: MarkRecord.Kind, start: Int64, end: Int64, slot: Int) throws(TowlineError) {
         let record =
             start == end
@@ -138,7 +143,7 @@ struct MarksSection: Sendable {
         try record.withUnsafeBytes { (bytes) throws(TowlineError) in try file.write(bytes, at: place) }
     }
 
-    /// Reads all runs. Counts damaged records, whose runs are lost.
+    /// Reads the runs of all slots, by slot index, and counts damaged records: their bytes are downloaded again.
     func read() throws(TowlineError) -> (runs: [MarkSlot.Run], damaged: Int) {
         let bytes = try file.read(slotCount * MarksSection.slotSize, at: offset)
         var runs: [MarkSlot.Run] = []

@@ -2,8 +2,8 @@ import CTowline
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The metadata of a journal, as fields of tag, length and value. A journal has two blocks and writes them alternately,
-/// so that the older block stays intact while the newer one is written.
+/// The metadata of a journal (URL, name, length, validators, checksums), as fields of tag, length and value. A journal
+/// has two blocks and writes them alternately, so that the older block stays intact while the newer one is written.
 struct MetadataBlock: Sendable {
     static let byteCount = 32 * 1024
     private static let headerSize = 24
@@ -11,7 +11,7 @@ struct MetadataBlock: Sendable {
     /// The sequence number. The block with the higher number is the newer one.
     var sequence: UInt64
     var record: DownloadRecord
-    /// The identity of the part file that the marks describe.
+    /// The identity of the part file whose bytes the journal records.
     var part: FileIdentity
 
     private enum Tag: UInt16 {
@@ -31,12 +31,13 @@ struct MetadataBlock: Sendable {
         case mayBePlain = 14
     }
 
-    /// The numbers of the algorithms on disk.
+    /// The numbers that stand for the checksum algorithms on disk.
     private static let algorithms: [(UInt8, Checksum.Algorithm)] = [
         (1, .md5), (2, .sha1), (3, .sha256), (4, .sha512), (5, .crc32c),
     ]
 
-    /// Returns the encoded block, which may be shorter than `byteCount`.
+    /// Returns the encoded block, which may be shorter than `byteCount`. Throws `unusableURL` if the URL is too long.
+    /// - Parameter journal: the identity of the journal (`JournalHeader.id`).
     func encoded(journal: UInt64) throws(TowlineError) -> [UInt8] {
         var fields = encodedFields(record)
         if fields.count > MetadataBlock.byteCount - MetadataBlock.headerSize {
@@ -61,7 +62,7 @@ struct MetadataBlock: Sendable {
         return bytes
     }
 
-    /// Returns `nil` if the bytes are not an intact block of this journal.
+    /// Decodes a block. Returns `nil` if the bytes are not an intact block of the journal with this identity.
     init?(_ bytes: some Collection<UInt8>, journal: UInt64) {
         var bytes = Array(bytes)
         guard bytes.count >= MetadataBlock.headerSize else { return nil }
@@ -125,7 +126,7 @@ struct MetadataBlock: Sendable {
         return bytes
     }
 
-    /// Decodes the fields. Skips unknown tags; returns `nil` without source, name, generation or part.
+    /// Decodes the fields of a block. Skips unknown tags; returns `nil` without source, name, generation or part.
     private init?(fields: some Collection<UInt8>, sequence: UInt64) {
         var rest = Array(fields)[...]
         var record = DownloadRecord(

@@ -1,5 +1,5 @@
-/// A probabilistic set of names: a lookup may wrongly answer yes, but never no (Bloom, *Space/time trade-offs in hash
-/// coding with allowable errors*, 1970).
+/// A probabilistic set of file names (a Bloom filter): a lookup may wrongly answer yes, but never wrongly no (Bloom,
+/// *Space/time trade-offs in hash coding with allowable errors*, 1970).
 ///
 /// Each name sets two bits of sixteen: one lookup in seventy is wrong, and a million names take 2 MiB. Names beyond the
 /// expected number go to further filters, each four times as large and with the same error rate (Almeida et al.,
@@ -8,7 +8,7 @@
 struct NameFilter: Sendable {
     fileprivate struct Layer {
         var words: [UInt64]
-        /// The number of names that can still be inserted.
+        /// The number of names that can still be inserted before the next filter is added.
         var room: Int
 
         init(room: Int) {
@@ -20,9 +20,11 @@ struct NameFilter: Sendable {
     private static let namesPerWord = 4
     private static let leastRoom = 1024
 
-    /// The filters. New names go to the last one.
+    /// The filters, each larger than the previous one. New names go to the last one.
     private var layers: [Layer]
 
+    /// Creates an empty set of file names.
+    ///
     /// - Parameter count: the expected number of names.
     init(expecting count: Int) {
         var room = Self.leastRoom
@@ -38,7 +40,7 @@ struct NameFilter: Sendable {
         layers[layers.count - 1].insert(hash)
     }
 
-    /// Returns whether the name may have been inserted.
+    /// Returns whether the name may have been inserted; `false` is always right, `true` is wrong in few cases.
     func mayContain(_ name: String) -> Bool {
         let hash = Self.hash(name)
         return layers.contains { $0.mayContain(hash) }

@@ -4,8 +4,8 @@ package import TowlineCore
 package import TowlineEngine
 
 extension PartFile {
-    /// Publishes the file: sets length and date, stores the mark, syncs, renames, syncs the directory, removes the
-    /// journal.
+    /// Publishes the file: sets length and date, stores the mark of a finished download (an extended attribute), syncs,
+    /// renames, syncs the directory, removes the journal.
     ///
     /// `FileStorage.survey` completes the steps after a crash between any two of them. The sync is `fsync`, not
     /// `fdatasync`: the date and the mark must be durable, too.
@@ -17,7 +17,7 @@ extension PartFile {
         }
         // A file that replaces another one must be durable under a name first.
         if terms.existing.replaces { try appear() }
-        let mark = try settle(terms, try intactLength())
+        let mark = try complete(terms, try intactLength())
         // For a copied part file, the journal must have its identity: after a crash, the next run finds the published
         // file by it.
         if isForeign { try journal?.adopt(file.identity()) }
@@ -35,7 +35,8 @@ extension PartFile {
         return PublishedFile(path: folder.path(of: name), length: terms.length)
     }
 
-    /// Makes the file durable, names it, and makes the name durable.
+    /// Syncs the file, gives it its final name, and syncs the directory. Returns the final name; `nil` if another file
+    /// has it and must stay (`ExistingPolicy.skip`).
     ///
     /// If the last step fails, the file is complete, durable and has its name, which may not survive a power loss. The
     /// name stays: removing it would be no more durable than adding it. The journal stays, too, and identifies the file
@@ -64,8 +65,9 @@ extension PartFile {
         return name
     }
 
-    /// Sets the final length, date, permission bits and mark.
-    private func settle(_ terms: PublishTerms, _ length: Int64) throws(TowlineError) -> FinishedMark {
+    /// Sets the final length, date and permission bits, and stores and returns the mark that identifies a finished
+    /// download. Throws `diskFailure` if bytes are missing or may not have been saved.
+    private func complete(_ terms: PublishTerms, _ length: Int64) throws(TowlineError) -> FinishedMark {
         guard length >= terms.length, !mayLackBytes(upTo: terms.length) else {
             throw TowlineError(
                 .diskFailure,
@@ -84,7 +86,7 @@ extension PartFile {
         )
     }
 
-    /// Gives the file its final name, then removes the part file's bit from its mark.
+    /// Gives the file its final name, then clears the bit in its mark that identifies it as a part file.
     ///
     /// - Returns: the name; `nil` if another file has the name and must stay.
     private func name(_ terms: PublishTerms, _ mark: FinishedMark) throws(TowlineError) -> String? {
@@ -124,9 +126,9 @@ extension PartFile {
         }
     }
 
-    /// Returns whether the file under the name has the same source and bytes: another process completed the same
-    /// download first. Only for files without a journal; the part file of a long file is locked, so no other process
-    /// had it.
+    /// Returns whether the file under `name` comes from the same URL and has the same bytes: another process completed
+    /// the same download first. Returns `false` if this file has a journal; the part file of a long file is locked, so
+    /// no other process had it.
     private func isTwin(_ name: String, _ length: Int64) -> Bool {
         guard journal == nil, let other = try? folder.open(name, readOnly: true),
             let mark = FinishedMark(of: other, boot: folder.boot(boot)), mark.isOf(source), mark.length == length,

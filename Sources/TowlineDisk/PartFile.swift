@@ -3,29 +3,32 @@ import Synchronization
 package import TowlineCore
 internal import TowlineEngine
 
-/// The sink that writes a part file next to its final name.
+/// The output of a download to a file. Writes the part file `NAME.tow` next to the final `NAME`, and publishes it under
+/// that name.
 package final class PartFile: PipeSink {
     let file: Descriptor
     let folder: Folder
     let names: PlaceNames
     let journal: JournalFile?
     let queue: SyncQueue
-    /// The index of the directory, which records the final name.
+    /// The index of the names in the directory, which receives the final name after publishing.
     let index: JournalIndex
-    /// The source of the download, which is stored in the mark of the finished file.
+    /// The URL of the download. Its digest is stored in the mark (an extended attribute) of the finished file.
     let source: String
-    /// The current boot of the machine.
+    /// The current boot of the machine. A file that is published without a sync counts as finished only in this boot.
     let boot: BootIdentity
-    /// Other files that get their names back when this download no longer needs the names.
+    /// Files that were renamed because this download needs their names. They get their names back when the download
+    /// ends.
     let displaced: Displaced
     private let hasher: PrefixHasher
-    /// Reserves space for the bytes that are written; `nil` if the space is reserved or must not be.
+    /// Reserves or counts the disk space of the bytes that are written; `nil` if all space is reserved already or none
+    /// must be.
     private let reservation: SpaceReservation?
-    /// `false` until the file gets its first name.
+    /// `false` until the file gets its first name; a small file is created without a name.
     private let isNamed: Atomic<Bool>
-    /// `true` if another process published the same bytes under the final name.
+    /// `true` if another process published the same bytes under the final name first. This file is then discarded.
     let hasTwin = Atomic<Bool>(false)
-    /// The end of the bytes that were written while the file had no name.
+    /// The end offset of the bytes that were written while the file had no name, which is the length of such a file.
     private let unnamedEnd = Atomic<Int64>(0)
 
     init(
@@ -78,21 +81,23 @@ package final class PartFile: PipeSink {
 
     package func startWriteback() { queue.startWriteback(of: file, device: folder.identity.device) }
 
-    /// Syncs the file. Fails if another sync failed since it began: the kernel reported the failure only to that sync.
+    /// Syncs the file's data, or its data and all metadata (`extent`). Throws a disk error, also if another sync of the
+    /// file failed since this one began: the kernel reports a failure to only one of them.
     func synchronize(_ extent: SyncQueue.Extent) async throws(TowlineError) {
         let before = file.failedSyncs.load(ordering: .acquiring)
         try await queue.synchronize(file, extent, device: folder.identity.device)
         guard file.failedSyncs.load(ordering: .acquiring) == before else { throw .synchronizing(file.path, EIO) }
     }
 
-    /// Returns whether a failed sync may have lost bytes that were not written again.
+    /// Returns whether a failed sync may have lost any of the first `length` bytes. Without a journal, any failed sync
+    /// counts; otherwise only bytes that the journal does not record as written.
     func mayLackBytes(upTo length: Int64) -> Bool {
         guard file.failedSyncs.load(ordering: .acquiring) > 0 else { return false }
         guard let journal else { return true }
         return !journal.written.contains(ByteRange(0, length))
     }
 
-    /// Returns the length of the file, after a check that the part file's name still leads to it.
+    /// Returns the length of the file in bytes. Throws `diskFailure` if the part file's name no longer leads to it.
     ///
     /// No other process can access a file without a name, so its length is the end of the written bytes.
     func intactLength() throws(TowlineError) -> Int64 {
@@ -119,10 +124,11 @@ package final class PartFile: PipeSink {
             systemError: ESTALE)
     }
 
-    /// Returns whether the file has a name.
+    /// `true` if the file has a name in its directory; a small file is created without a name.
     var hasName: Bool { isNamed.load(ordering: .acquiring) }
 
-    /// Gives a file without a name the part file's name, so that the next run finds it. Throws if the name is taken.
+    /// Gives a file without a name the part file's name `NAME.tow`, so that the next run finds it. Does nothing if the
+    /// file has a name. Throws `destinationBusy` if the name is taken.
     func appear() throws(TowlineError) {
         guard !hasName else { return }
         FileMode.close(file, in: folder)
@@ -134,7 +140,7 @@ package final class PartFile: PipeSink {
 
     /// Renames the file to its final name, or names it if it has no name.
     ///
-    /// - Returns: `false` if the name is taken.
+    /// - Returns: `false` if the name is taken; the file then keeps its present name, if any.
     func give(_ name: String) throws(TowlineError) -> Bool {
         guard !hasName else { return try folder.rename(names.part, to: name) }
         guard try self.name(name) else { return false }
@@ -142,7 +148,8 @@ package final class PartFile: PipeSink {
         return true
     }
 
-    /// Names a file that has no name. If the system refuses (linkat(2)), a named copy replaces the file.
+    /// Names a file that has no name; returns `false` if the name is taken. If the system refuses to name it
+    /// (linkat(2)), a named copy replaces the file.
     private func name(_ name: String) throws(TowlineError) -> Bool {
         do {
             return try folder.name(file, name)
@@ -186,7 +193,8 @@ package final class PartFile: PipeSink {
 
     package func truncate(to length: Int64) throws(TowlineError) { try file.truncate(to: length) }
 
-    /// Renames the complete file with a wrong checksum. First retires the journal, so that it claims no wrong bytes.
+    /// Renames the complete file to `NAME.tow-bad`, because its checksum is wrong, and returns the new path. First
+    /// invalidates and removes the journal, so that it records no wrong bytes.
     package func setAside() throws(TowlineError) -> String? {
         try checkIntact()
         try appear()
@@ -214,8 +222,8 @@ package final class PartFile: PipeSink {
         close()
     }
 
-    /// Returns whether the journal describes another file: this one may be a copy or a user's, so its bytes are not
-    /// removed.
+    /// `true` if the journal was created with a different part file. This file may be a copy or belong to the user, so
+    /// its bytes are not removed.
     var isForeign: Bool {
         guard let journal, let identity = try? file.identity() else { return false }
         return !journal.part.isSameFile(as: identity)

@@ -1,10 +1,12 @@
 internal import TowlineCore
 
-/// The file names that belong to one destination.
+/// The names that the files of one download have in its directory: the complete file, the part file, the journal, and
+/// temporary files.
 struct PlaceNames: Sendable {
-    /// The final name.
+    /// The final name, which only the complete file gets.
     let final: String
-    /// The prefix of the names of an unfinished download: the final name, abbreviated if it is too long for a suffix.
+    /// The common prefix of the names of an unfinished download's files, such as `stem.tow`: the final name,
+    /// abbreviated if it would be too long with a suffix.
     let stem: String
 
     init(final: String) {
@@ -14,19 +16,21 @@ struct PlaceNames: Sendable {
 
     var part: String { stem + ".tow" }
     var journal: String { stem + ".tow-journal" }
-    /// The temporary name of a new journal.
+    /// The name of a new journal until it is filled; then it is renamed to `journal`.
     var newJournal: String { stem + ".tow-journal-new" }
-    /// The temporary name of the next generation's part file.
+    /// The temporary name of a new part file that is about to replace the present one, because the file changed on the
+    /// server.
     var nextPart: String { stem + ".tow-next" }
     var bad: String { stem + ".tow-bad" }
     var aside: String { stem + ".tow-aside" }
     var journalAside: String { stem + ".tow-journal-aside" }
 
-    /// Returns the final name with a number before its last extension: `NAME (1).ext`.
+    /// Returns the final name with a number before its last extension, `NAME (1).ext`; without a number for 0. Used if
+    /// the final name is taken.
     func numbered(_ number: Int) -> String { number > 0 ? SafeFileName.numbered(final, number) : final }
 
-    /// Returns the stem of a final name. A long name is abbreviated to its first characters, `~` and a checksum of the
-    /// whole name, so that different names have different part files.
+    /// Returns the prefix (`stem`) for the part file and journal of a final name. A long name is abbreviated to its
+    /// first characters, `~` and a checksum of the whole name, so that different names have different part files.
     private static func stem(of name: String) -> String {
         guard name.utf8.count > SafeFileName.maximumByteCount,
             SafeFileName.byteCount(name) > SafeFileName.maximumByteCount
@@ -36,10 +40,10 @@ struct PlaceNames: Sendable {
         return SafeFileName.prefix(of: name[...], byteCount: abbreviatedCount - mark.utf8.count) + mark
     }
 
-    /// The length of an abbreviated stem, with room for `-aside` and a number after the longest suffix.
+    /// The length of an abbreviated stem in bytes, with room for `-aside` and a number after the longest suffix.
     private static let abbreviatedCount = SafeFileName.maximumByteCount - 12
 
-    /// Returns whether a stem may be an abbreviation, which does not determine the final name.
+    /// Returns whether a stem may be an abbreviation. The final name of the download is then unknown.
     static func isAbbreviated(_ stem: String) -> Bool {
         let bytes = stem.utf8
         return bytes.count > 100 && bytes.suffix(9).first == 0x7E

@@ -2,8 +2,8 @@ import Glibc
 import Synchronization
 internal import TowlineCore
 
-/// The disk space of a storage's downloads. Detects a full disk before the first byte, and reserves space if the file
-/// system can do it quickly.
+/// Tracks the disk space that the downloads of a storage still need. Detects a full disk before the first byte, and
+/// reserves space if the file system can do it quickly.
 final class Preallocation: Sendable {
     private struct WeakReservation {
         weak var reservation: SpaceReservation?
@@ -16,19 +16,20 @@ final class Preallocation: Sendable {
 
     /// `TMPFS_MAGIC` of `statfs(2)`: on tmpfs, reserving would touch every page and use memory.
     private static let tmpfs: Int64 = 0x0102_1994
-    /// The minimum length in bytes of files whose space is reserved. Shorter files are not worth the call.
+    /// The minimum length in bytes of files whose space is reserved. For a shorter file, the system call costs more
+    /// than it is worth.
     private static let smallest: Int64 = 1 << 20
 
-    /// The number of bytes to keep free, at most a twentieth of a small disk: for other users of the disk while a
+    /// The number of bytes to keep free, but at most a twentieth of the disk: for other users of the disk while a
     /// service runs unattended.
     private let keptFree: Int64
-    /// The reservations of the downloads in progress.
+    /// The reservations of the downloads in progress, which state the space that each still needs.
     private let promises = Mutex<[WeakReservation]>([])
 
     init(keptFree: Int64) { self.keptFree = keptFree }
 
-    /// Throws `diskFull` if a file of this length does not fit in addition to the other downloads of this process.
-    /// `reusable` is the number of bytes that are about to become free.
+    /// Throws `diskFull` if a file of `length` bytes does not fit in addition to the other downloads of this process.
+    /// `reusable` is the number of bytes of the file that it replaces, which are about to become free.
     func checkSpace(for length: Int64, reusable: Int64 = 0, in folder: Folder) throws(TowlineError) {
         let promised = promises.withLock { promises in promises.reduce(0) { $0 + $1.rest(on: folder) } }
         try check(length, reusable: reusable, promised: promised, folder, mayUseFloor: length < Self.smallest)
@@ -57,11 +58,12 @@ final class Preallocation: Sendable {
         promised > 0 ? " (other downloads in progress need \(ByteCountText.format(promised)))" : ""
     }
 
-    /// Sets the length of the file and, if the file system can do it quickly, reserves its space or the first part of
-    /// it. Never writes zeros. The space of a short file is only promised, unless all of its bytes are about to be
-    /// written.
+    /// Sets the length of the file to `length` and, if the file system can do it quickly, reserves its space or the
+    /// first part of it. Never writes zeros. The space of a file under 1 MiB is only counted as needed, unless all of
+    /// its bytes are in memory (`isAtHand`).
     ///
-    /// - Returns: the reservation for the rest; `nil` if all space is reserved or none is needed.
+    /// - Returns: the reservation for the part that is not reserved yet; `nil` if all space is reserved or none is
+    ///   needed.
     func reserve(
         _ length: Int64, for file: Descriptor, in folder: Folder, isAtHand: Bool
     ) throws(TowlineError) -> SpaceReservation? {
@@ -91,8 +93,8 @@ final class Preallocation: Sendable {
         return reservation
     }
 
-    /// Adds a reservation to the promised space. Throws if too little is free: two downloads may start at the same
-    /// time.
+    /// Counts the space of a reservation as needed by this process. Throws `diskFull` if too little is free: two
+    /// downloads may start at the same time and both pass `checkSpace`.
     func promise(_ reservation: SpaceReservation, in folder: Folder) throws(TowlineError) {
         try promises.withLock { (promises) throws(TowlineError) in
             promises.removeAll { $0.reservation == nil }
@@ -102,7 +104,8 @@ final class Preallocation: Sendable {
         }
     }
 
-    /// Returns the space that an unfinished download still needs; `nil` if it needs no more space.
+    /// Returns a reservation for the space that a resumed download still needs; `nil` if it needs no more space.
+    /// `length` is the complete length in bytes, and `written` the number of bytes downloaded so far.
     func rest(of file: FileStatus, length: Int64, written: Int64, in folder: Folder) -> SpaceReservation? {
         // Space that an earlier run reserved counts, as do written bytes that the file system compresses.
         let rest = length - max(min(file.allocated, length), written)
@@ -110,10 +113,12 @@ final class Preallocation: Sendable {
         return SpaceReservation(resuming: rest, device: folder.identity.device, from: self)
     }
 
-    /// Returns a check of the free space for a file without reserved space; `nil` if no space has to stay free.
+    /// Returns a reservation that reserves no space, but checks during writes that enough space stays free; `nil` if no
+    /// space has to stay free (`keptFree`).
     func watch() -> SpaceReservation? { keptFree > 0 ? SpaceReservation(watching: self) : nil }
 
-    /// Throws if writing `length` more bytes would leave less space free than must stay free.
+    /// Throws `diskFull` if writing `length` more bytes to the file would leave less space free than `keptFree`
+    /// requires.
     func checkFloor(_ length: Int64, _ file: Descriptor) throws(TowlineError) {
         guard keptFree > 0, let space = space(of: file), space.available - length < floor(space) else { return }
         throw .reserving(file.path, length, ENOSPC)
@@ -121,7 +126,7 @@ final class Preallocation: Sendable {
 
     private func floor(_ space: FileSystemSpace) -> Int64 { min(keptFree, space.total / 20) }
 
-    /// Returns `nil` if the file system does not report its free space.
+    /// Returns the sizes of the file system that contains the file; `nil` if it does not report its free space.
     private func space(of file: Descriptor) -> FileSystemSpace? {
         var space = FileSystemSpace()
         let syscall = file.syscall

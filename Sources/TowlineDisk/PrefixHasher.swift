@@ -3,17 +3,18 @@ import Synchronization
 internal import TowlineCore
 internal import TowlineThreads
 
-/// Hashes a file from its beginning while the rest is still downloaded, so that little remains at the end. Uses its own
-/// thread, which runs while it has bytes to read and stays for a moment: with a fast download, it would otherwise end
-/// and start a hundred times a second.
+/// Computes the checksums of a file from its beginning while the rest is still downloaded, so that little remains to be
+/// hashed at the end. Uses its own thread, which runs while it has bytes to read and stays for a moment: with a fast
+/// download, it would otherwise end and start a hundred times a second.
 final class PrefixHasher: Sendable {
     fileprivate struct State {
         var digests: [Checksum.Algorithm: MessageDigest] = [:]
         /// The number of bytes that the digests include.
         var hashed: Int64 = 0
-        /// The end of the bytes that may be hashed.
+        /// The end offset of the bytes that may be hashed: they are written and do not change.
         var end: Int64 = 0
-        /// A counter that increases when the hashed bytes become invalid.
+        /// A counter that increases when the hashed bytes become invalid; the result of a read that began before is
+        /// dropped.
         var generation = 0
         var isRunning = false
         /// Wakes the waiting thread; `nil` if the thread does not wait.
@@ -27,7 +28,8 @@ final class PrefixHasher: Sendable {
         let continuation: CheckedContinuation<Result<[ChecksumMismatch], TowlineError>, Never>
     }
 
-    /// The next action of the thread.
+    /// The next action of the hashing thread: to hash a block, answer the waiting `mismatches` call, wait for more
+    /// bytes, or end.
     fileprivate enum Step {
         case hash(ByteRange, [MessageDigest], generation: Int)
         case answer(Waiter, Result<[ChecksumMismatch], TowlineError>)
@@ -35,9 +37,9 @@ final class PrefixHasher: Sendable {
         case rest
     }
 
-    /// The number of bytes read at once, and the minimum that the thread starts for.
+    /// The number of bytes read at once, and the minimum number of new bytes that starts the thread.
     static let blockSize = 1 << 20
-    /// The time in milliseconds that the thread waits for more bytes.
+    /// The time in milliseconds that the thread waits for more bytes before it ends.
     private static let patience = 50
 
     private let file: Descriptor
@@ -48,7 +50,8 @@ final class PrefixHasher: Sendable {
     /// The number of hashed bytes, for tests.
     var hashed: Int64 { state.withLock { $0.hashed } }
 
-    /// Allows the first `end` bytes to be hashed: they are written and do not change.
+    /// Allows the first `end` bytes to be hashed with `algorithms`: they are written and do not change. Returns at
+    /// once.
     func advance(_ algorithms: [Checksum.Algorithm], to end: Int64) {
         let call: Call = state.withLock { state in
             guard state.waiter == nil, !state.isCancelled else { return .nobody }
@@ -60,7 +63,7 @@ final class PrefixHasher: Sendable {
         perform(call)
     }
 
-    /// Discards all hashed bytes, because written bytes are discarded. A waiting `mismatches` call fails with
+    /// Starts again from the first byte, because written bytes will be replaced. A waiting `mismatches` call fails with
     /// `cancelled`.
     func forget() {
         let waiter = state.withLock { state in
@@ -79,7 +82,8 @@ final class PrefixHasher: Sendable {
         waiter?.continuation.resume(returning: .failure(cancelled))
     }
 
-    /// Hashes the rest of the first `length` bytes. Returns the checksums that do not match.
+    /// Hashes the rest of the first `length` bytes. Returns the checksums that do not match, empty if all match, or the
+    /// error: `cancelled`, or a failed read. A second call makes the first one fail with `cancelled`.
     func mismatches(_ checksums: [Checksum], length: Int64) async -> Result<[ChecksumMismatch], TowlineError> {
         await withCheckedContinuation { continuation in
             let (call, older) = state.withLock { state in
@@ -104,7 +108,7 @@ final class PrefixHasher: Sendable {
         parked?.set()
     }
 
-    /// The notification that new work requires.
+    /// The way to notify the hashing thread of new work: not at all, by waking it, or by starting it.
     fileprivate enum Call {
         case nobody
         case wake(AutoResetEvent)
@@ -183,7 +187,8 @@ final class PrefixHasher: Sendable {
 }
 
 extension PrefixHasher.State {
-    /// Adds digests. A new algorithm restarts the hashing; algorithms that are no longer needed continue.
+    /// Adds a digest for each algorithm that has no digest yet. A new algorithm restarts the hashing; algorithms that
+    /// are no longer needed continue.
     fileprivate mutating func want(_ algorithms: [Checksum.Algorithm]) {
         guard !algorithms.allSatisfy({ digests[$0] != nil }) else { return }
         for algorithm in algorithms { digests[algorithm] = MessageDigest(algorithm) }

@@ -1,10 +1,11 @@
 import Glibc
 import Synchronization
 
-/// Calls that a file system does not support although a guarantee depends on them (`docs/crash-safety.md`, "File
-/// systems that lack a call"). The user gets one notice of each kind per directory.
+/// Records system calls that a file system does not support although a guarantee depends on them
+/// (`docs/crash-safety.md`, "File systems that lack a call"). The user gets one notice of each kind per directory.
 final class Shortfalls: Sendable {
-    /// The missing ability of a file system.
+    /// The ability that a file system lacks: to lock files, set modification times, sync a file, sync a directory, or
+    /// remove files.
     enum Kind: Hashable {
         case lock, time, sync, directory, removal
     }
@@ -16,7 +17,8 @@ final class Shortfalls: Sendable {
 
     private let state = Mutex(State())
 
-    /// Records that a call failed in a directory because the file system does not support it.
+    /// Records that a call failed in a directory because the file system does not support it, and adds a notice for the
+    /// user the first time.
     func note(_ kind: Kind, in directory: String) {
         state.withLock { state in
             guard state.known[directory, default: []].insert(kind).inserted else { return }
@@ -24,7 +26,7 @@ final class Shortfalls: Sendable {
         }
     }
 
-    /// Returns the notices of a directory that were not returned before.
+    /// Returns the messages for the user about a directory that were not returned before.
     func takeNotices(of directory: String) -> [String] {
         state.withLock { $0.notices.isEmpty ? [] : $0.notices.removeValue(forKey: directory) ?? [] }
     }
@@ -53,6 +55,7 @@ extension Int32 {
     /// Returns whether this is the negated `errno` of a call that the file system or a sandbox does not support.
     var isLacking: Bool { [-ENOSYS, -EOPNOTSUPP, -EINVAL].contains(self) }
 
-    /// Does the same for calls that file systems without owners also refuse with EPERM or EACCES.
+    /// Returns whether `isLacking` is `true` or this is -EPERM or -EACCES, the errors of file systems without owners
+    /// for some calls that they do not support.
     var isLackingOrForbidden: Bool { isLacking || [-EPERM, -EACCES].contains(self) }
 }

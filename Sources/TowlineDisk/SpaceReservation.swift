@@ -2,11 +2,11 @@ import Synchronization
 internal import TowlineCore
 
 /// Reserves the space of a long file while it is downloaded, 64 MiB at a time around each position that is written: a
-/// response head alone, which may state any length, reserves no more space.
+/// server that states a very large length reserves no more space by that alone.
 ///
 /// `@unchecked Sendable`: all mutable state is atomic.
 final class SpaceReservation: @unchecked Sendable {
-    /// The number of bytes reserved at once.
+    /// The number of bytes reserved at once: the file is divided into steps of this length.
     static let step: Int64 = 64 << 20
 
     /// The number of bytes between two checks of the free space, for a file without reserved space.
@@ -15,17 +15,19 @@ final class SpaceReservation: @unchecked Sendable {
     /// The number of the device that the file is on.
     let device: UInt64
     private let length: Int64
-    /// `true` if the file system can reserve space.
+    /// `true` if the file system can reserve space (fallocate(2)); otherwise the needed space is only counted.
     private let takes: Bool
     private let source: Preallocation
-    /// A bit for each step that was reserved or written to.
+    /// A bit for each step of 64 MiB, set if its space was reserved or its free space was checked.
     private let words: UnsafeMutableBufferPointer<Atomic<UInt64>>
     private let taken: Atomic<Int64>
-    /// The number of bytes written; counted if no space is reserved ahead.
+    /// The number of bytes written, which is counted only if no space is reserved ahead.
     private let written = Atomic<Int64>(0)
     private let countsSteps: Bool
     let mayUseFloor: Bool
 
+    /// Creates a reservation for a new file of `length` bytes. `takes` is `true` if the file system can reserve space.
+    ///
     /// - Parameter taken: the number of steps, from the first, that are already reserved: 0 or 1.
     init(length: Int64, device: UInt64, takes: Bool, taken: Int, from source: Preallocation) {
         self.length = length
@@ -48,7 +50,7 @@ final class SpaceReservation: @unchecked Sendable {
 
     /// Creates a reservation that only counts space, for a download that needs `length` more bytes of the disk.
     ///
-    /// - Parameter mayUseFloor: `true` if the file may use the space that long files keep free.
+    /// - Parameter mayUseFloor: `true` if the file may use the space that larger files must leave free.
     init(resuming length: Int64, device: UInt64, from source: Preallocation, mayUseFloor: Bool = false) {
         (takes, countsSteps) = (false, false)
         self.mayUseFloor = mayUseFloor
@@ -64,19 +66,23 @@ final class SpaceReservation: @unchecked Sendable {
         words.deallocate()
     }
 
-    /// The number of bytes that are not reserved yet or, if no space is reserved ahead, not written yet.
+    /// The number of bytes that are not reserved yet or, if no space is reserved ahead, not written yet. Checks of the
+    /// free space for other downloads subtract this number.
     var rest: Int64 { max(0, length - (takes ? taken.load(ordering: .relaxed) : written.load(ordering: .relaxed))) }
 
-    /// Releases the rest of the space for other downloads. Called when the file is closed.
+    /// Ends the reservation: `rest` becomes 0, so that other downloads can use the space. Called when the file is
+    /// closed.
     func end() {
         taken.store(length, ordering: .relaxed)
         written.store(length, ordering: .relaxed)
     }
 
-    /// Adds the rest to the promised space. Throws if too little is free.
+    /// Counts `rest` as needed, so that later downloads do not use this space. Throws `diskFull` if too little is free.
     func promise(in folder: Folder) throws(TowlineError) { try source.promise(self, in: folder) }
 
-    /// Reserves the steps that a write of `count` bytes touches, two at most, unless they are reserved already.
+    /// Reserves the steps of 64 MiB that a write of `count` bytes at `offset` touches, two at most, unless they are
+    /// reserved already. Without reserved space, only checks the free space from time to time. Called before the write;
+    /// throws `diskFull` if too little is free.
     func cover(_ offset: Int64, _ count: Int, of file: Descriptor) throws(TowlineError) {
         guard count > 0 else { return }
         let before = takes ? 0 : written.wrappingAdd(Int64(count), ordering: .relaxed).oldValue

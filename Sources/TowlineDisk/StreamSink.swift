@@ -4,14 +4,15 @@ package import TowlineCore
 package import TowlineEngine
 internal import TowlineThreads
 
-/// The sink for standard output, another descriptor, a FIFO or a device. Takes the bytes in order, once.
+/// The output of a download to standard output, another file descriptor, a FIFO or a device. Accepts the bytes in
+/// order, once.
 ///
 /// Syncs a block device at the end. Pipes and terminals have no durable state.
 package final class StreamSink: Sink {
     private struct Tail {
         var position: Int64 = 0
-        /// The last bytes written, for comparison with an overlap: at least `capacity` bytes, or all bytes of a shorter
-        /// output.
+        /// The last bytes written, for comparison with bytes that a resumed transfer fetches again: at least `capacity`
+        /// bytes, or all bytes of a shorter output.
         var bytes: [UInt8] = []
         /// Digests of the bytes written so far. A stream cannot be read again.
         var digests: [(algorithm: Checksum.Algorithm, digest: MessageDigest)]
@@ -38,14 +39,15 @@ package final class StreamSink: Sink {
     private let output: StreamOutput
     private let name: String
     private let tail: Mutex<Tail>
-    /// The open file of `StreamOutput.path`; `nil` while it is closed.
+    /// The open FIFO or device of `StreamOutput.path`; `nil` while it is closed, and always if `output` is a
+    /// descriptor.
     private let opened = Mutex<Descriptor?>(nil)
 
     /// Opens `output`. If it is a descriptor of this process, `close` leaves it open.
     ///
-    /// - Parameter algorithms: the algorithms that `verify` will need.
-    /// - Throws: the error if a device cannot be opened. The first write opens a FIFO without a reader, and waits for
-    ///   one.
+    /// - Parameter algorithms: the checksum algorithms that `verify` will need.
+    /// - Throws: the error if a device cannot be opened. A FIFO that no process reads is opened by the first write,
+    ///   which waits for a reader.
     package init(
         syscall: any Syscall = SystemCalls(), output: StreamOutput = .descriptor(STDOUT_FILENO),
         algorithms: Set<Checksum.Algorithm> = []
@@ -65,6 +67,7 @@ package final class StreamSink: Sink {
         }
     }
 
+    /// Opens the FIFO or device at a path for writing. Throws `destinationExists` if it is another kind of file.
     /// - Returns: `nil` with O_NONBLOCK if the path is a FIFO that no process reads (fifo(7)).
     private func open(_ path: String, flags: Int32) throws(TowlineError) -> Descriptor? {
         var code: Int32
@@ -84,7 +87,8 @@ package final class StreamSink: Sink {
         return file
     }
 
-    /// Runs `body` with the number of the descriptor. Waits for a process that reads the FIFO if none did before.
+    /// Calls `body` with the file descriptor's number. First opens the path if it is not open yet, which waits for a
+    /// process that reads the FIFO.
     private func withNumber<Value>(_ body: (Int32) throws(TowlineError) -> Value) throws(TowlineError) -> Value {
         switch output {
         case .descriptor(let number): return try body(number)
@@ -105,7 +109,7 @@ package final class StreamSink: Sink {
 
     package var waitsForReaders: Bool { true }
 
-    /// Writes the next bytes in order. Any offset except the current position is an error.
+    /// Writes the next bytes in order. Throws `diskFailure` for any offset except the current position.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
         try tail.withLock { (tail) throws(TowlineError) in
             guard offset == tail.position else { throw outOfOrder(offset) }
@@ -130,7 +134,8 @@ package final class StreamSink: Sink {
         }
     }
 
-    /// Reads from the last 64 KiB.
+    /// Reads bytes at `offset` from the copy of the last 64 KiB in memory, and returns their number. Throws
+    /// `diskFailure` for an offset before that copy or after the written bytes.
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int {
         try tail.withLock { (tail) throws(TowlineError) in
             let start = offset - (tail.position - Int64(tail.bytes.count))
@@ -145,7 +150,8 @@ package final class StreamSink: Sink {
 
     package func checkIntact() throws(TowlineError) {}
 
-    /// Compares the checksums with the written bytes, which the reader already has. Must be called once, at the end.
+    /// Returns the checksums that do not match the bytes written, which the reader of the stream already has. Must be
+    /// called once, at the end. Throws `unusableOption` for an algorithm that was not given to `init`.
     package func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] {
         let values = tail.withLock { tail in
             let values =
@@ -168,7 +174,8 @@ package final class StreamSink: Sink {
         guard tail.withLock({ $0.position }) <= length else { throw outOfOrder(length) }
     }
 
-    /// Syncs a block device and closes the file that `init` opened. The sink has no buffer to flush.
+    /// Syncs a block device and closes the FIFO or device that this sink opened. Throws `diskFailure` if fewer or more
+    /// than `terms.length` bytes were written. The sink has no buffer to flush.
     package func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {
         let position = tail.withLock { $0.position }
         guard position == terms.length else {

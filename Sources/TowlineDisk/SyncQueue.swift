@@ -4,7 +4,8 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// Makes files durable, on threads other than the cooperative threads and the engine's.
+/// Syncs files to stable storage (fsync(2)) on threads of its own: a sync blocks, so neither Swift's cooperative
+/// threads nor the threads that receive data may wait for it.
 ///
 /// Each device has a thread while requests wait for it, and for a moment longer: otherwise each of many small files
 /// would start two threads. Requests that arrive during a sync are served together by the next one; eight files or more
@@ -18,16 +19,17 @@ package final class SyncQueue: Sendable {
         case everything
     }
 
-    /// The naming of a file once it is durable, and the directory that must be durable after it.
+    /// A step that gives a file its name once its bytes are durable, and the directory that is synced after that step.
     struct Naming: Sendable {
         let folder: Descriptor
-        /// `true` if the file has no name before. Earlier syncs may be ineffective until it is synced under its name.
+        /// `true` if the file had no name before. The file is then synced again under its name, because an earlier sync
+        /// may have had no effect.
         var isFirst = false
         /// Names the file. Returns `false` if the file was not named; the directory is then unchanged.
         let give: @Sendable () -> Bool
     }
 
-    /// The results for a file and for the directory that contains its name: 0, or `-errno`.
+    /// The results of the syncs of a file and of the directory that contains its name: 0, or `-errno`.
     struct Outcome: Sendable {
         var file: Int32
         var folder: Int32 = 0
@@ -42,18 +44,18 @@ package final class SyncQueue: Sendable {
 
     private struct Lane {
         var waiting: [Request] = []
-        /// The files whose write-back may start.
+        /// The files whose bytes the kernel may start to write to the disk before a sync is requested.
         var early: [ObjectIdentifier: Descriptor] = [:]
         /// Wakes the thread that waits for requests.
         let wakeup = AutoResetEvent()
         var isParked = false
-        /// `true` while the thread delays the waiting requests to collect more.
+        /// `true` while the thread delays the waiting sync requests to collect more for the same sync.
         var isHeld = false
         var isServed = false
 
         var isEmpty: Bool { waiting.isEmpty && early.isEmpty }
 
-        /// Returns the notification that a new request requires.
+        /// Returns how to notify the device's thread of a new request: not at all, by waking it, or by starting it.
         mutating func call() -> Call {
             defer { isServed = true }
             guard isServed else { return .thread }
@@ -62,7 +64,8 @@ package final class SyncQueue: Sendable {
             return .wake(wakeup)
         }
 
-        /// Returns whether the waiting requests may be delayed: only small files, until enough of them have arrived.
+        /// Returns whether the waiting sync requests may be delayed to share a sync with later ones: only small files,
+        /// until enough of them have arrived.
         private var mayHold: Bool {
             early.isEmpty && waiting.count < GroupCommit.enough && waiting.allSatisfy { $0.naming?.isFirst == true }
         }
@@ -77,7 +80,8 @@ package final class SyncQueue: Sendable {
             return (wakeup, patience)
         }
 
-        /// Removes and returns the waiting work. Returns `nil` if there is no work; the thread then counts as parked.
+        /// Removes and returns the waiting sync requests and the files for early write-back. Returns `nil` if both are
+        /// empty; the thread then counts as parked: it sleeps until the next request.
         mutating func take() -> (batch: [Request], early: [Descriptor])? {
             defer { (waiting, early, isHeld) = ([], [:], false) }
             isParked = isEmpty
@@ -85,28 +89,29 @@ package final class SyncQueue: Sendable {
         }
     }
 
-    /// The notification that a new request requires. Performed after the lock is released, which the woken thread
-    /// needs.
+    /// The way to notify a device's thread of a new request: not at all, by waking it, or by starting it. Performed
+    /// after the lock is released, because the woken thread needs the lock.
     private enum Call {
         case nobody
         case wake(AutoResetEvent)
         case thread
     }
 
-    /// The time in milliseconds that a thread waits for more requests.
+    /// The time in milliseconds that a thread without requests waits for another one before it ends.
     private let patience: Int
-    /// The initial commit policy of each device's thread.
+    /// The initial state of the policy that decides how long each device's thread delays a sync to collect more files.
     private let commit: GroupCommit
 
     /// The minimum number of files at which one `syncfs` is cheaper than a sync of each file.
     private static let manyFiles = 8
 
     private let syscall: any Syscall
-    /// Starts a thread. Returns `false` if the system refuses it.
+    /// Starts a thread that runs the closure. Returns `false` if the system refuses to start a thread.
     private let tryStart: @Sendable (@escaping @Sendable () -> Void) -> Bool
     private let lanes = Mutex<[UInt64: Lane]>([:])
 
-    /// `true` if the next published file is synced by its calling thread.
+    /// `true` until the first file is published, if callers may block: that file, often the only one, is synced on the
+    /// calling thread.
     private let firstIsCallers: Atomic<Bool>
 
     /// Creates a queue.
@@ -128,18 +133,21 @@ package final class SyncQueue: Sendable {
         firstIsCallers = Atomic(callersMayWait)
     }
 
-    /// Makes all bytes durable that were written to the file before the call, and then returns.
+    /// Makes all bytes durable that were written to the file before the call, and then returns. Throws if the sync
+    /// fails. `device` is the number of the device that holds the file.
     func synchronize(_ file: Descriptor, _ extent: Extent, device: UInt64) async throws(TowlineError) {
         let outcome = await request(file, extent, nil, device)
         guard outcome.file >= 0 else { throw .synchronizing(file.path, -outcome.file) }
     }
 
-    /// Makes a file durable, names it, and makes the name durable. Each step runs only if the previous one succeeded.
+    /// Syncs a file, calls `naming.give`, and syncs the directory. Each step runs only if the previous one succeeded.
+    /// Returns the results of the syncs.
     ///
     /// For many files that arrive together, the bytes of all files are synced first, then all files are named, then
     /// each directory is synced once.
     ///
-    /// - Parameter callerMayWait: `true` to allow this on the calling thread if no thread serves the device.
+    /// - Parameter callerMayWait: `true` to allow the syncs on the calling thread, which then blocks, if no thread
+    ///   serves the device.
     func publish(
         _ file: Descriptor, _ naming: Naming, device: UInt64, callerMayWait: Bool = false
     ) async -> Outcome {
@@ -171,10 +179,10 @@ package final class SyncQueue: Sendable {
         perform(call, device)
     }
 
-    /// Returns whether a device has a thread.
+    /// Returns whether a thread currently serves a device, for tests.
     func isServed(_ device: UInt64) -> Bool { lanes.withLock { $0[device] != nil } }
 
-    /// Returns the number of requests that wait for a device, except those being served.
+    /// Returns the number of requests that wait for a device, except those being served, for tests.
     func waiting(_ device: UInt64) -> Int { lanes.withLock { $0[device]?.waiting.count ?? 0 } }
 
     /// Notifies the thread of a device, or starts it. If that fails, the caller serves the waiting requests, then
@@ -189,7 +197,8 @@ package final class SyncQueue: Sendable {
         }
     }
 
-    /// Serves a device until no request has arrived for a moment; without `stays`, until none waits.
+    /// Performs the requests for a device until no request has arrived for `patience`; without `stays`, until none
+    /// waits.
     private func serve(_ device: UInt64, stays: Bool) {
         var commit = commit
         while true {
@@ -211,7 +220,8 @@ package final class SyncQueue: Sendable {
         _ = hold.wakeup.wait(milliseconds: Int(hold.patience / .milliseconds(1)))
     }
 
-    /// Serves the waiting requests on the calling thread, and starts a thread for requests that arrived meanwhile.
+    /// Performs the waiting requests for a device on the calling thread, and starts a thread for requests that arrived
+    /// meanwhile.
     private func serveOnce(_ device: UInt64) {
         guard let (batch, early) = lanes.withLock({ $0[device]?.take() }) else { return }
         serve(batch)
@@ -224,7 +234,8 @@ package final class SyncQueue: Sendable {
         if !isOver, !tryStart({ self.serve(device, stays: true) }) { serve(device, stays: false) }
     }
 
-    /// Waits for a wake-up. Returns `false` if none came and no request waits: the thread must then end.
+    /// Waits up to `patience` for a new request; without `stays`, only checks for one. Returns `false` if none arrived:
+    /// the thread must then end.
     private func waitsLonger(for device: UInt64, stays: Bool) -> Bool {
         guard let wakeup = lanes.withLock({ $0[device]?.wakeup }) else { return false }
         if stays, wakeup.wait(milliseconds: patience) { return true }
@@ -254,7 +265,8 @@ package final class SyncQueue: Sendable {
         answer(batch) { results[ObjectIdentifier($0)] ?? -EIO }
     }
 
-    /// Names the files that are durable, syncs their directories, and resumes all callers with the results.
+    /// Names the files that are durable, syncs their directories, and resumes all callers with the results. `result`
+    /// returns the outcome of the sync of a file, 0 or `-errno`.
     private func answer(_ batch: [Request], _ result: (Descriptor) -> Int32) {
         var outcomes = batch.map { Outcome(file: result($0.file)) }
         var named: [Int: Descriptor] = [:]
@@ -287,7 +299,8 @@ package final class SyncQueue: Sendable {
         0x6573_5546, 0x0102_1997, 0xFE53_4D42, 0xFF53_4D42, 0x00C3_6400, 0x6969,
     ]
 
-    /// Syncs the whole file system. Returns `false` if that cannot be proven; the caller then syncs each file.
+    /// Syncs the whole file system that contains `file`. Returns `false` if that cannot be proven; the caller then
+    /// syncs each file.
     private func synchronizeFileSystem(of file: Descriptor) -> Bool {
         var space = FileSystemSpace()
         guard call(file, { syscall.space($0, &space) }) >= 0 else { return false }

@@ -87,7 +87,7 @@ package struct FileStatus: Sendable {
 
     /// The kind of file.
     package var kind = Kind.other
-    /// The identity of the file.
+    /// The identity of the file, which does not depend on its name.
     package var identity = FileIdentity()
     /// The length in bytes.
     package var size: Int64 = 0
@@ -95,7 +95,7 @@ package struct FileStatus: Sendable {
     package var modifiedSeconds: Int64 = 0
     /// The nanoseconds of the modification time.
     package var modifiedNanoseconds: UInt32 = 0
-    /// The number of names that the file has.
+    /// The number of names (hard links) that the file has; 0 after the last one was removed.
     package var links: UInt32 = 0
     /// The user ID of the owner.
     package var owner: UInt32 = 0
@@ -104,7 +104,7 @@ package struct FileStatus: Sendable {
     /// The number of bytes allocated on the disk.
     package var allocated: Int64 = 0
 
-    /// Creates an empty status.
+    /// Creates a status of zeros, which `Syscall.status` fills.
     package init() {}
 
     /// Returns whether the file is unchanged since `earlier`, according to its length and modification time.
@@ -125,11 +125,11 @@ package struct FileIdentity: Hashable, Sendable {
     /// The nanoseconds of the birth time.
     package var birthNanoseconds: UInt32 = 0
 
-    /// Creates an empty identity.
+    /// Creates an identity of zeros, which `Syscall.status` fills.
     package init() {}
 
-    /// Returns whether both are the same inode. Ignores device numbers, which may change after a restart of the
-    /// machine.
+    /// Returns whether both have the same inode number and birth time. Ignores device numbers, which may change after a
+    /// restart of the machine.
     package func isSameFile(as other: FileIdentity) -> Bool {
         inode == other.inode && birthSeconds == other.birthSeconds && birthNanoseconds == other.birthNanoseconds
     }
@@ -144,6 +144,6 @@ package struct FileSystemSpace: Sendable {
     /// The file system's magic number (`statfs(2)`).
     package var type: Int64 = 0
 
-    /// Creates a space with unknown, unlimited sizes.
+    /// Creates a value with unlimited sizes (`Int64.max`), which stand for unknown; `Syscall.space` sets them.
     package init() {}
 }

@@ -2,7 +2,7 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
-/// The implementation that calls the operating system.
+/// The implementation of `Syscall` that calls the operating system.
 ///
 /// File names are passed as the bytes that they represent (`ByteText`).
 package final class SystemCalls: Syscall {

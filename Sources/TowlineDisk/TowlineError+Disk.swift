@@ -1,7 +1,8 @@
 import Glibc
 package import TowlineCore
 
-/// The errors of system calls: each names the failure, the path, and the possible remedy.
+/// The errors of system calls: each names the failure, the path, and the possible remedy. `number` is the `errno` of
+/// the call, which decides the error's code.
 extension TowlineError {
     /// Returns the error of a file that cannot be opened or created.
     package static func opening(_ path: String, _ number: Int32) -> TowlineError {
@@ -46,7 +47,8 @@ extension TowlineError {
                 + "(fsync: \(reason(number))). Check the disk and its free space",
             systemError: number)
     }
-    /// Returns the error of a failed sync of the directory after the file got its name.
+    /// Returns the error of a complete file with its final name whose directory could not be synced, because of
+    /// `error`: the name may not survive a power loss.
     package static func naming(_ path: String, because error: TowlineError) -> TowlineError {
         TowlineError(
             error.code,
@@ -58,12 +60,12 @@ extension TowlineError {
     package static func truncating(_ path: String, _ number: Int32) -> TowlineError {
         disk("the download cannot continue because the file system cannot set the length of \(path)", number)
     }
-    /// Returns the error of a failed `fallocate`.
+    /// Returns the error if `length` bytes of disk space cannot be reserved (`fallocate`) or must stay free.
     package static func reserving(_ path: String, _ length: Int64, _ number: Int32) -> TowlineError {
         let size = ByteCountText.format(length)
         return disk("the download cannot continue because \(size) of disk space cannot be reserved for \(path)", number)
     }
-    /// Returns the error of a failed `statx`.
+    /// Returns the error of a failed `statx`, which reads the type, size and date of a file.
     package static func examining(_ path: String, _ number: Int32) -> TowlineError {
         TowlineError(
             code(number),
@@ -81,7 +83,7 @@ extension TowlineError {
     }
     /// Returns the error of a failed `flock`, except for a lock that is taken.
     package static func locking(_ path: String, _ number: Int32) -> TowlineError { disk("cannot lock \(path)", number) }
-    /// Returns the error of a failed `futimens`.
+    /// Returns the error of a failed `futimens`, which sets the modification time.
     package static func dating(_ path: String, _ number: Int32) -> TowlineError {
         TowlineError(
             code(number),
@@ -90,14 +92,14 @@ extension TowlineError {
             systemError: number)
     }
 
-    /// Returns the error of a final name that belongs to a pipe, a socket or a device.
+    /// Returns the error if the final name of a download belongs to a pipe, a socket or a device.
     static func unusable(_ path: String) -> TowlineError {
         TowlineError(
             .unusableDestination,
             "\(path) is a pipe or a device, which Towline does not replace with a file. Choose another name")
     }
 
-    /// Returns the error of a final name that belongs to a symbolic link.
+    /// Returns the error if the final name of a download belongs to a symbolic link.
     static func link(_ path: String) -> TowlineError {
         TowlineError(
             .unusableDestination,
@@ -105,7 +107,7 @@ extension TowlineError {
                 + "Remove the link, or give the path of its target (-o)")
     }
 
-    /// Returns the error of a final name that another file has.
+    /// Returns the error if another file already has the final name of a download.
     package static func occupied(_ path: String) -> TowlineError {
         TowlineError(
             .destinationExists,
@@ -114,14 +116,15 @@ extension TowlineError {
             systemError: EEXIST)
     }
 
-    /// Returns the error of a descriptor that was already closed.
+    /// Returns the error of a call on a file that Towline has already closed.
     package static func closed(_ path: String) -> TowlineError {
         TowlineError(
             .diskFailure, "cannot use \(path): Towline has already closed the file. Start the download again",
             systemError: EBADF)
     }
 
-    /// Returns the error of a part file that a process has locked or has just created.
+    /// Returns the error if another download uses a file: a process (`owner`, a text) has locked it or has just created
+    /// it.
     static func inUse(_ path: String, by owner: String, systemError: Int32? = nil) -> TowlineError {
         TowlineError(
             .destinationBusy,

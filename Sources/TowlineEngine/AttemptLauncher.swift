@@ -1,20 +1,21 @@
 internal import TowlineCore
 
-/// Sends the requests of one transfer, and enters them in the host board when they begin and end.
+/// Sends the requests of one transfer, and records in the host board (the facts about hosts that all transfers share)
+/// when they begin and end.
 ///
-/// All requests of transfers are made here, so that each is counted once.
+/// Every request of a transfer is made here, so that each is counted once.
 struct AttemptLauncher {
     let options: DownloadOptions
     let services: TransferServices
-    /// The mailbox for reports about the attempts.
+    /// The queue that receives the reports about the attempts.
     let mailbox: TransferMailbox
 
-    /// Sends the request of a plan.
+    /// Sends the request that `plan` describes, and returns the receiver of its response.
     ///
     /// - Parameters:
-    ///   - sink: the destination of the bytes, if it is known before the response.
-    ///   - slot: the journal slot for these bytes.
-    ///   - hostCeiling: the number of connections that the host is known to serve.
+    ///   - sink: the part file for the bytes, if it is known before the response.
+    ///   - slot: the journal slot that records the written bytes.
+    ///   - hostCeiling: the known connection limit of the host; `nil` if none is known.
     ///   - receiveBuffer: see `AttemptRequest.receiveBuffer`.
     func launch(
         _ plan: AttemptPlan, sink: (any Sink)? = nil, slot: (any JournalSlot)? = nil, limiters: [RateLimiter] = [],
@@ -26,16 +27,16 @@ struct AttemptLauncher {
             buffers: services.buffers, stages: services.stages, makeHasher: { storage.hasher(for: $0) },
             clock: services.clock, report: { mailbox.post(.attempt($0)) })
         services.board.began(plan.url.origin, plan.sharing)
-        let mayBeBrief = writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: hostCeiling)
+        let mayBeSmall = writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: hostCeiling)
         var request = AttemptRequest(
-            plan, connection: options.connection, mayBeBrief: mayBeBrief, needsProvenEnd: options.target.isStream)
+            plan, connection: options.connection, mayBeSmall: mayBeSmall, needsProvenEnd: options.target.isStream)
         request.receiveBuffer = receiveBuffer
         services.transport.start(request, receiver: writer)
         return writer
     }
 
-    /// Enters the end of an attempt in the host board, with what it shows about shared connections. Call it once for
-    /// each attempt.
+    /// Records the end of an attempt in the host board, and whether its response shows that small files may share a
+    /// connection. Call it once for each attempt.
     func ended(_ writer: AttemptWriter, _ result: AttemptResult) {
         let plan = writer.plan
         services.board.ended(plan.url.origin, plan.sharing)
@@ -44,7 +45,7 @@ struct AttemptLauncher {
         if let answer { services.board.answered(answer, from: plan.url.origin, after: writer.latency ?? .zero) }
     }
 
-    /// Enters in the host board that a response over HTTP/2 was not a small file.
+    /// Records in the host board that a response over HTTP/2 was not a small file: long files do not share connections.
     func noteLongStream(_ writer: AttemptWriter) {
         if writer.isLongStream { services.board.answered(.long, from: writer.plan.url.origin) }
     }

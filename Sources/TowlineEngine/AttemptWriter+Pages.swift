@@ -1,10 +1,12 @@
 internal import TowlineCore
 
-/// Responses whose first bytes decide what they are.
+/// Responses whose first bytes decide how they are handled: a web page instead of the file, or a wrong
+/// Content-Encoding.
 extension AttemptWriter {
-    /// Notes what only the first bytes of a response can decide: a web page, or a stored file with a coding label.
+    /// Notes whether the response may be a web page, or a compressed file whose Content-Encoding is only a label. Only
+    /// the first bytes of the body decide that.
     ///
-    /// - Returns: whether the first bytes decide.
+    /// - Returns: `true` if the first bytes must be inspected before the response is reported.
     func decidesByFirstBytes(_ verdict: ResponseVerdict) -> Bool {
         mayBePage = WebPage.isPossible(verdict, from: plan.url, plan.question)
         signatures = CodingLabel.signatures(for: verdict, from: plan.url, plan.question)
@@ -13,7 +15,8 @@ extension AttemptWriter {
 
     /// Inspects the first bytes of a response that is not reported yet, and reports the response if they decide.
     ///
-    /// - Returns: the disposition of the bytes if more are needed; `nil` if the response is reported.
+    /// - Returns: the instruction to the transport if more bytes are needed to decide; `nil` if the response is
+    ///   reported.
     func look(at bytes: UnsafeRawBufferPointer) -> BodyDisposition? {
         guard let verdict = untold else { return nil }
         if mayBePage || !signatures.isEmpty {
@@ -33,8 +36,8 @@ extension AttemptWriter {
         return nil
     }
 
-    /// Returns the report of a response that ended before its bytes decided. A response that was cut is reported as
-    /// `ended`.
+    /// Returns the report of a response that ended before its first bytes decided. A response that was cut short is
+    /// reported as `ended`.
     func decided(_ verdict: ResponseVerdict) -> Report {
         guard framing != nil else { return .ended(plan.id, deliveredResult) }
         if mayBePage, WebPage.isPage(gathered) == true {

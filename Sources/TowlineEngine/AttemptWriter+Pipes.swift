@@ -1,34 +1,35 @@
 internal import TowlineCore
 import Synchronization
 
-/// The offset at which an attempt pauses, because another connection may deliver the bytes that follow.
+/// The offset at which an attempt pauses for a limited time, because another connection may deliver the bytes that
+/// follow.
 final class HoldPoint: Sendable {
     private let offset = Atomic<Int64>(.max)
     private let end = Atomic<Int64>(0)
-    /// The interval after which a paused attempt checks again.
+    /// The interval after which a paused attempt checks whether it may continue.
     private static let pause = Duration.milliseconds(2)
     private let clock: @Sendable () -> Duration
 
     init(clock: @escaping @Sendable () -> Duration) { self.clock = clock }
 
-    /// Sets the offset, and the longest time to wait there. Any thread may call this.
+    /// Sets the offset at which the attempt pauses, and the longest time to wait there. Any thread may call this.
     func wait(at offset: Int64, for time: Duration) {
         end.store(Int64((clock() + time) / .nanoseconds(1)), ordering: .relaxed)
         self.offset.store(offset, ordering: .releasing)
     }
 
-    /// Returns the time to wait before bytes up to `end` are taken; `nil` if they can be taken now.
+    /// Returns the time to wait before bytes up to offset `end` are taken; `nil` if they can be taken now.
     func delay(before end: Int64) -> Duration? {
         guard end > offset.load(ordering: .acquiring) else { return nil }
         return clock() < .nanoseconds(self.end.load(ordering: .relaxed)) ? Self.pause : nil
     }
 }
 
-/// Rate limits, and bytes that arrive through a pipe.
+/// Rate limits, and bytes that arrive through a pipe, without a copy in this process.
 extension AttemptWriter {
-    /// Counts received bytes, unless a rate limit or the hold point delays them.
+    /// Counts `count` received bytes, unless a rate limit or the hold point delays them.
     ///
-    /// - Returns: the time to wait; `nil` if the bytes are counted.
+    /// - Returns: the time to wait before the bytes can be taken; `nil` if they are counted.
     func takeAllowance(_ count: Int) -> Duration? {
         // Gathered bytes are not written yet. An attempt that stops at the hold point does not wait there.
         let end = min(cursor + Int64(gathered.count + count), limit.load(ordering: .relaxed))
@@ -44,12 +45,13 @@ extension AttemptWriter {
         return nil
     }
 
-    /// Returns whether the attempt is complete at `end`, with `rest` received bytes beyond it. If the response ends
-    /// with the segment, the attempt waits for the end of the response, and the connection stays usable.
+    /// Returns whether the attempt is complete: its segment ends at `end`, and `rest` bytes were received beyond it. If
+    /// the response ends with the segment, the attempt waits for the end of the response, and the connection stays
+    /// usable.
     func isOver(at end: Int64, leaving rest: Int) -> Bool { cursor >= end && (end < responseEnd || rest > 0) }
 
-    /// Returns whether the bytes need no inspection: the overlap is compared, no digest is computed, no bytes wait, no
-    /// rate limit applies, and the sink is a file that takes pipes.
+    /// Returns whether the next bytes need no inspection and may come through a pipe: those before the resume point are
+    /// compared, no digest is computed, no bytes wait, no rate limit applies, and the sink is a file that takes pipes.
     var takesPipes: Bool {
         isWanted && cursor >= start && digest == nil && stage.isEmpty && gathered.isEmpty
             && !isLimited && (sink as? any PipeSink)?.takesPipes ?? false
@@ -57,8 +59,8 @@ extension AttemptWriter {
 
     private var isLimited: Bool { limiters.contains(where: \.isLimited) }
 
-    /// The number of bytes to accept now. Under a rate limit that was set meanwhile, at most one usual piece of a
-    /// transport.
+    /// The number of bytes to accept now: the rest of the segment. Under a rate limit that was set meanwhile, at most
+    /// 16 KiB, a usual buffer of a transport.
     var wanted: Int64 {
         min(max(0, limit.load(ordering: .relaxed) - cursor), isLimited ? Int64(WriteStage.piece) : .max)
     }

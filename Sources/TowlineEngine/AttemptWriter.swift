@@ -5,33 +5,33 @@ import Synchronization
 ///
 /// Fast bytes that need no inspection go to the file through a pipe instead (`AttemptWriter+Pipes`).
 ///
-/// On the engine thread, it judges the head (a pure function), compares the overlap with the held bytes, cuts at the
-/// end of the segment, writes and marks. It copies small pieces once, to write them in few calls. It allocates nothing
-/// per call and shares no lock: other threads read atomics only.
+/// On a network thread, it judges the head (a pure function), compares bytes before the resume point with those on
+/// disk, cuts at the end of the segment, writes, and records written bytes in the journal. Small buffers are collected
+/// to write them in few calls. No call allocates memory, and no lock is shared: other threads read atomics only.
 ///
 /// `@unchecked Sendable`: state that is not atomic, constant or behind a lock is used only by callbacks, which come
-/// from one thread at a time (contract of `Transport`), and by the runner after a report.
+/// from one thread at a time (contract of `Transport`), and by the `TransferRun` after a report.
 final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
-    /// A rare event, reported to the runner of the transfer.
+    /// An event of the attempt, reported to the `TransferRun` or `SmallFileRun` that started it.
     enum Report: Sendable {
         case answered(AttemptID, ResponseVerdict)
         case ended(AttemptID, AttemptResult)
-        /// The first bytes of a further connection are written.
+        /// The first bytes of an attempt that runs besides others are written.
         case delivers(AttemptID)
-        /// The response came and ended in one step: its body is held in memory until `conclude`.
+        /// The response came and ended before it was reported: its body is in memory until `conclude`.
         case delivered(AttemptID, ResponseVerdict)
-        /// The attempt ended after its response was reported, and before `attach`. `conclude` writes the held bytes.
+        /// The attempt ended after its head was reported, and before `attach`. `conclude` writes the bytes in memory.
         case arrived(AttemptID)
     }
 
-    /// The longest time to hold a small file before its bytes are written as they arrive. A file that is complete
-    /// sooner gets its part file and bytes in one step, without a round trip to the runner for its head.
+    /// The longest time to hold a small body in memory before its head is reported. A file that is complete sooner gets
+    /// its part file and bytes in one step: the transfer need not handle its head separately.
     private static let gatherTime = Duration.milliseconds(20)
-    /// The same on a shared connection: longer, because a response that waits there for its part file delays all.
+    /// The same on a shared connection: longer, because a response that waits for its part file delays the others.
     private static let sharedGatherTime = Duration.seconds(1)
 
-    /// The number of unmarked bytes, at least, that are written and marked at the end of a transport's read. A SIGKILL
-    /// costs at most these and the next read. If bytes arrive fast, each write is marked.
+    /// The minimum number of written bytes to record in the journal at the end of a transport's read. A SIGKILL costs
+    /// at most these and the next read. If bytes arrive fast, each write is recorded.
     static let markInterval: Int64 = 32 << 10
 
     let plan: AttemptPlan
@@ -39,8 +39,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private let report: @Sendable (Report) -> Void
     private let clock: @Sendable () -> Duration
 
-    /// The next offset to write. All bytes from the start of the lease to here are written. `nowhere` until writing
-    /// begins: a paused response may still get another lease.
+    /// The next offset to write. The bytes from the start of the attempt's range to here are written. `nowhere` until
+    /// writing begins: a paused response may still get another range.
     private let position: Atomic<Int64>
     private static let nowhere: Int64 = -1
     let received = Atomic<Int64>(0)
@@ -50,25 +50,25 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     let limit: Atomic<Int64>
     let hold: HoldPoint
 
-    /// The destination of a response that had no part file.
+    /// The part file, journal slot and range for a response that had no part file.
     private struct Attachment: Sendable {
         let sink: any Sink
         let slot: (any JournalSlot)?
         let lease: ByteRange
     }
 
-    /// The value of `attach`, until `adopt` takes it: the attempt may end on its own thread during `attach`.
+    /// The argument of `attach`, until `adopt` takes it: the attempt may end on its own thread during `attach`.
     private let attachment = Mutex<Attachment?>(nil)
 
     private(set) var sink: (any Sink)?
     private var slot: (any JournalSlot)?
-    /// The first offset to write. Bytes before it are compared.
+    /// The first offset to write. Bytes before it are compared with the part file.
     private(set) var start: Int64
     private var marked: Int64
     private var markedAt = Duration.zero
-    /// The offset of the next byte: below `position` during the overlap, above it while bytes wait in `stage`.
+    /// The offset of the next byte: below `position` while bytes are compared, above it while bytes wait in `stage`.
     private(set) var cursor: Int64
-    /// The bytes that wait to be written together with the next ones.
+    /// The received bytes that wait to be written together with the next ones.
     private(set) var stage = WriteStage()
     private let stages: StagePool
     private(set) var isWanted = false
@@ -79,26 +79,26 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private(set) var digest: (any ContentHasher)?
     /// The offset at which the body of the response ends; `.max` if unknown.
     private(set) var responseEnd = Int64.max
-    /// `true` if a small response may be held in memory.
+    /// `true` if a small body may be held in memory until it is complete.
     let mayGather: Bool
     let buffers: BufferPool
-    /// The verdict on a response that is not reported yet; `nil` otherwise.
+    /// The verdict (evaluation) of a response that is not reported yet; `nil` otherwise.
     var untold: ResponseVerdict?
-    /// `true` to report the response with its first byte, or as an empty file at its end: that needs a confirmation.
+    /// `true` to report the response only with its first byte, or as an empty file at its end, to be confirmed.
     private(set) var awaitsFirstByte = false
     /// `true` if the response may be a web page instead of the file.
     var mayBePage = false
-    /// The file signatures that show that the Content-Encoding of the response is only a label.
+    /// The first bytes that show that the Content-Encoding is only a label: the file is stored in that format.
     var signatures: [[UInt8]] = []
     /// `true` after the report of a response that was not paused: bytes that arrive before `attach` must wait.
     private var isAwaited = false
-    /// `true` if the response came over HTTP/2. The runner reads this, and `latency`, after a report.
+    /// `true` if the response came over HTTP/2. The transfer reads this, and `latency`, after a report.
     private(set) var isStream = false
     /// The time from the request to the head; `nil` before the head, or if it was not measured.
     private(set) var latency: Duration?
-    /// The promise of the head: a small body or a long one; `nil` if the body is not wanted.
+    /// The size that the head promises: a small body or a long one; `nil` if the body is not wanted.
     private(set) var promise: SharingPolicy.Answer?
-    /// The received bytes that have no part file yet.
+    /// The received bytes in memory that have no part file yet.
     var gathered: [UInt8] = []
     /// The end of an attempt that was reported as `delivered` or `arrived`.
     private(set) var deliveredEnd = AttemptEnd.cancelled
@@ -130,7 +130,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     // MARK: From other threads
 
-    /// The progress of the attempt.
+    /// The written and received bytes of the attempt, for the state machine.
     var progress: AttemptProgress {
         let position = position.load(ordering: .acquiring)
         return AttemptProgress(
@@ -138,12 +138,12 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             isHeldBack: isHeldBack.load(ordering: .relaxed))
     }
 
-    /// Makes the attempt stop at `end`. Bytes already written beyond it are valid and stay.
+    /// Makes the attempt stop at the offset `end`. Bytes already written beyond it are valid and stay.
     func shrink(to end: Int64) {
         limit.min(end, ordering: .relaxed)
     }
 
-    /// Sets the sink of a response without a part file. Call before `Transport.proceed` or `conclude`.
+    /// Sets the part file and range of a response that has no part file. Call before `Transport.proceed` or `conclude`.
     func attach(sink: any Sink, slot: (any JournalSlot)?, lease: ByteRange) {
         attachment.withLock { $0 = Attachment(sink: sink, slot: slot, lease: lease) }
         position.store(lease.lowerBound, ordering: .releasing)
@@ -194,7 +194,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return disposition
     }
 
-    /// Reports a response that was held back. It is then handled like any other response.
+    /// Reports a response whose report was delayed. The transfer then handles it like any other response.
     func tell() {
         guard let verdict = untold else { return }
         untold = nil
@@ -227,8 +227,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return take(bytes)
     }
 
-    /// Makes room in memory and returns `nil`. If there is no room, or the body is longer than promised or than a small
-    /// file, reports the response or, on a shared connection, returns the disposition that ends it.
+    /// Makes room for `more` bytes in memory and returns `nil`. Without room, or if the body is longer than promised or
+    /// than a small file, reports the response or, on a shared connection, returns the instruction that ends it.
     private func makeRoom(for more: Int) -> BodyDisposition? {
         let count = gathered.count + more
         let isTooLong = count > min(responseEnd, SmallFilePolicy.mostHeld(of: plan))
@@ -243,7 +243,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return stop(with: .needsOwnConnection)
     }
 
-    /// Writes the bytes that arrived before the part file existed.
+    /// Writes the bytes in `gathered`, which arrived before the part file existed.
     private func takeGathered() -> BodyDisposition {
         guard !gathered.isEmpty else { return .consumed }
         var bytes: [UInt8] = []
@@ -252,7 +252,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return bytes.withUnsafeBytes { take($0) }
     }
 
-    /// Takes over the value of `attach`. Returns `false` without one.
+    /// Uses the part file and range of `attach`. Returns `false` if `attach` was not called.
     private func adopt() -> Bool {
         let found = attachment.withLock { attachment in
             defer { attachment = nil }
@@ -289,16 +289,16 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
     }
 
-    /// Writes bytes at the cursor, at once or together with the next ones.
+    /// Writes bytes at `cursor`, at once or later together with the next ones.
     private func write(_ bytes: UnsafeRawBufferPointer, to sink: any Sink) throws(TowlineError) {
         let waits = sink.waitsForReaders
-        if !stage.hasRoom(for: bytes.count) { try flush() }
+        if !stage.hasRoom(for: bytes.count) { try writeStage() }
         let isAlone = stage.isEmpty && bytes.count < WriteStage.least
         if !waits, !isAlone, stage.hasRoom(for: bytes.count) {
             stage.append(bytes, from: stages)
             cursor += Int64(bytes.count)
             let endsReading = bytes.count < WriteStage.piece && cursor - marked >= Self.markInterval
-            if endsReading || !stage.hasRoom(for: 1) { try flush() }
+            if endsReading || !stage.hasRoom(for: 1) { try writeStage() }
             return
         }
         if waits { isHeldBack.store(true, ordering: .relaxed) }
@@ -307,7 +307,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         try advance(by: bytes.count)
     }
 
-    /// Moves the cursor past `count` bytes that are in the sink, and marks them. `stage` must be empty.
+    /// Moves `cursor` past `count` bytes that are written, and records them in the journal. `stage` must be empty.
     func advance(by count: Int) throws(TowlineError) {
         cursor += Int64(count)
         position.store(cursor, ordering: .releasing)
@@ -323,8 +323,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return .stop
     }
 
-    /// Writes the staged bytes.
-    private func flush() throws(TowlineError) {
+    /// Writes the bytes in `stage`.
+    private func writeStage() throws(TowlineError) {
         guard let sink, !stage.isEmpty else { return }
         let start = cursor - Int64(stage.count)
         do throws(TowlineError) {
@@ -338,13 +338,13 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         try advance(by: 0)
     }
 
-    func bodyRests() -> Bool {
+    func flush() -> Bool {
         // The held bytes are written as soon as there is a part file.
         if untold == nil, !gathered.isEmpty, isWanted || adopt() {
             guard case .consumed = takeGathered() else { return false }
         }
         do throws(TowlineError) {
-            try flush()
+            try writeStage()
             return true
         } catch {
             result = .sinkFailed(error)
@@ -352,7 +352,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
     }
 
-    /// Marks the written bytes in the journal: every `markInterval` bytes, every 250 ms, or now (`always`).
+    /// Records the written bytes in the journal: every `markInterval` bytes, every 250 ms, or now (`always`).
     private func mark(always: Bool = false) throws(TowlineError) {
         guard let slot, cursor > marked else { return }
         if !always, cursor - marked < Self.markInterval {
@@ -381,14 +381,14 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     deinit { release() }
 
-    /// Writes the held bytes of a `delivered` or `arrived` response to the sink of `attach`, or drops them without one.
-    /// Returns the result of the attempt. The runner calls this once: the transport no longer uses this attempt.
+    /// Writes the bytes in memory of a `delivered` or `arrived` response to the part file of `attach`, or drops them
+    /// without one. Returns the attempt's result. Call once: the transport no longer uses this attempt.
     func conclude() -> AttemptResult { conclude(deliveredEnd) }
 
     private func conclude(_ end: AttemptEnd) -> AttemptResult {
         if isWanted || adopt() { _ = takeGathered() }
         var result = self.result ?? AttemptResult(end)
-        if !bodyRests(), let failure = self.result { result = failure }
+        if !flush(), let failure = self.result { result = failure }
         do throws(TowlineError) {
             try mark(always: true)
         } catch {

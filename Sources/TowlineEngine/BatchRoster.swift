@@ -4,12 +4,12 @@ import Synchronization
 /// The running downloads of a batch. A list may name one download twice, with the same URL and target. The second entry
 /// then waits for the first and finds the file, instead of failing because the destination is busy.
 final class BatchRoster: Sendable {
-    /// An entry of the list. A class, because options take half a KiB and are passed by reference.
+    /// An entry of the list: one download. A class, because options take half a KiB and are passed by reference.
     final class Item: Sendable {
         let number: Int
         let options: DownloadOptions
-        /// The number of the file among those with the same name from the URL; 0: the plain name. Set before the
-        /// download begins.
+        /// The number of the file among those of the batch with the same name from the URL; 0: the name without a
+        /// number. Set before the download begins.
         let nameNumber = Atomic<Int>(0)
 
         init(number: Int, options: DownloadOptions) {
@@ -18,33 +18,33 @@ final class BatchRoster: Sendable {
         }
     }
 
-    /// An entry that waits for a running entry with the same download.
+    /// An entry that waits for a running entry with the same URL and target.
     struct Repeat: Sendable {
         let item: Item
-        /// The slot in the batch, if the entry keeps the slot while it waits; otherwise `nil`.
+        /// The right to run in the batch, if the entry keeps it while it waits; otherwise `nil`.
         var slot: BatchSlots.Slot?
     }
 
-    /// A running entry.
+    /// An entry whose download runs.
     private struct Running {
         let item: Item
         let hash: Int
         var mailbox: TransferMailbox?
-        /// The waiting entries with the same download, in the order of the list.
+        /// The waiting entries with the same URL and target, in the order of the list.
         var repeats: [Repeat] = []
     }
 
-    /// The most entries that wait for one entry without a slot. Further ones keep their slots, so that the list is read
-    /// no faster than it is processed.
+    /// The maximum number of entries that wait for one entry without a slot (the right to run). Further ones keep their
+    /// slots, so that the list is read no faster than it is processed.
     private static let mostWaiting = 1000
 
-    /// The running entries: too few for a hash table to pay off.
+    /// The entries whose downloads run: too few for a hash table to pay off.
     private let running = Mutex<[Running]>([])
 
-    /// Adds an entry that is about to run.
+    /// Adds an entry whose download is about to run in `slot`.
     ///
-    /// - Returns: `false` if an entry with the same download runs. The task of that entry gets this one from `next`,
-    ///   with its slot if many wait already.
+    /// - Returns: `false` if an entry with the same URL and target runs. The task of that entry then runs this one,
+    ///   which it gets from `next`. If many wait already, this one keeps its slot; otherwise the slot is released.
     func begin(_ item: Item, _ slot: BatchSlots.Slot) -> Bool {
         let hash = item.options.url.hashValue
         return running.withLock { running in
@@ -63,7 +63,7 @@ final class BatchRoster: Sendable {
         }
     }
 
-    /// Notes the mailbox of the transfer that runs for an entry.
+    /// Records the mailbox of the transfer that runs for an entry, so that it can be stopped.
     func reach(_ item: Item, by mailbox: TransferMailbox) {
         running.withLock { running in
             guard let index = running.firstIndex(where: { $0.item === item }) else { return }
@@ -71,7 +71,7 @@ final class BatchRoster: Sendable {
         }
     }
 
-    /// Returns the next entry with the same download, after the transfer of an entry has ended.
+    /// Returns the next waiting entry with the same URL and target, after the transfer of an entry has ended.
     ///
     /// - Returns: the entry that waited the longest; `nil` if none waits: the ended entry is then removed.
     func next(after item: Item) -> Repeat? {
@@ -84,6 +84,6 @@ final class BatchRoster: Sendable {
         }
     }
 
-    /// The mailboxes of the running transfers.
+    /// The mailboxes of the running transfers, through which they can be stopped.
     var mailboxes: [TransferMailbox] { running.withLock { $0.compactMap(\.mailbox) } }
 }

@@ -1,18 +1,19 @@
 package import TowlineCore
 import Synchronization
 
-/// A runner for a list of downloads, which runs several at once and reads the list meanwhile.
+/// Runs the downloads of a list, several at once, and reads the list meanwhile.
 package final class BatchRunner: Sendable {
     private let options: BatchOptions
     private let services: TransferServices
     private let observer: any BatchObserver
-    /// The executor of the tasks; `nil`: the default executor of the runtime.
+    /// The executor of the batch's tasks; `nil`: the default executor of the runtime.
     private let executor: (any TaskExecutor)?
     private let roster = BatchRoster()
     private let slots: BatchSlots
     private let isStopped = Atomic<Bool>(false)
 
-    /// Creates a batch, which does nothing before `run`.
+    /// Creates a batch, which does nothing before `run`. `after` is the timer; `nil` for a timer that uses
+    /// `Task.sleep`.
     package init(
         options: BatchOptions, transport: any Transport, storage: any Storage, observer: any BatchObserver,
         executor: (any TaskExecutor)? = nil, after: DelayedCall? = nil,
@@ -33,18 +34,18 @@ package final class BatchRunner: Sendable {
 
     /// Runs the downloads that `next` returns, as many at once as the options allow. Returns when all have ended.
     ///
-    /// A failure from `next` is a download that failed before it began. `next` is called only when one more download
-    /// may begin, so that a list of any length needs no memory.
+    /// `next` returns the next entry of the list; a failure is a download that failed before it began. The batch calls
+    /// `next` only when one more download may begin, so that a list of any length needs no memory.
     package func run(_ next: nonisolated(nonsending) @escaping @Sendable () async -> NextDownload) async {
         await withTaskExecutorPreference(executor) { await runAll(next) }
     }
 
-    /// A download to run, or the error of an entry. No generic type, because the runtime instantiates those at their
-    /// first use.
+    /// The next entry of the list: a download to run, or an error. No generic type, because the runtime instantiates
+    /// generic types at their first use.
     package enum NextDownload: Sendable {
         case download(DownloadOptions)
         case failed(TowlineError)
-        /// The list has ended.
+        /// The list has no more entries.
         case end
     }
 
@@ -79,7 +80,8 @@ package final class BatchRunner: Sendable {
         }
     }
 
-    /// Reserves a number for the file name of an entry, in the order of the list.
+    /// Reserves a number for the file name that the URL of an entry contains, in the order of the list: files with the
+    /// same name get different numbers.
     private func reserveName(of item: BatchRoster.Item) {
         guard let names = services.names, case .file(let directory, nil) = item.options.target else { return }
         let place = Place(directory: directory, name: SafeFileName.ofURL(item.options.url))
@@ -89,7 +91,7 @@ package final class BatchRunner: Sendable {
         names.begin(item.number)
     }
 
-    /// Runs an entry, and then the entries with the same download that were read meanwhile.
+    /// Runs an entry, and then the entries with the same URL and target that were read meanwhile.
     private nonisolated(nonsending) func runAndRepeat(_ item: BatchRoster.Item, _ slot: BatchSlots.Slot) async {
         var result = await transfer(item, slot, of: item)
         while let next = roster.next(after: item) {
@@ -104,8 +106,9 @@ package final class BatchRunner: Sendable {
         }
     }
 
-    /// Returns the result of a repeated download that need not run again; `nil` if it must run. Even under `overwrite`,
-    /// the same file is not downloaded twice. A URL without its secrets does not identify the file at the destination.
+    /// Returns the result for an entry whose URL and target were just downloaded; `nil` if it must run again. Even
+    /// under `overwrite`, the same file is not downloaded twice. A URL without its secrets does not identify the file
+    /// on disk.
     private static func repeated(
         _ result: Result<CompletedTransfer, TowlineError>, for download: DownloadOptions
     ) -> CompletedTransfer? {
@@ -134,14 +137,14 @@ package final class BatchRunner: Sendable {
         return result
     }
 
-    /// Stops all transfers soon and keeps their bytes. `run` returns when they have ended.
+    /// Stops all transfers soon and keeps their bytes, and starts no more. `run` returns when they have ended.
     package func stop() {
         isStopped.store(true, ordering: .relaxed)
         for mailbox in roster.mailboxes { mailbox.post(.stop(.close)) }
     }
 }
 
-/// The observer of one transfer of a batch, which adds the download's number to each report.
+/// The observer of one transfer of a batch, which passes reports to the batch's observer with the download's number.
 final class BatchRelay: TransferObserver {
     private let item: BatchRoster.Item
     private let observer: any BatchObserver

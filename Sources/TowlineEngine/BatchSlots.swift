@@ -1,8 +1,8 @@
 internal import TowlineCore
 import Synchronization
 
-/// The slots that limit how many downloads of a batch run: those that fetch, and some more that only wait, for the disk
-/// or for their next attempt.
+/// The slots that limit how many downloads of a batch run: those that receive bytes, and some more that only wait, for
+/// the disk or for their next attempt.
 ///
 /// A file whose bytes are complete needs no connection. Files that are synced together cost one sync, and the next
 /// files arrive during the sync. A download that waits for its next attempt, or for the response of a silent host,
@@ -12,23 +12,24 @@ final class BatchSlots: Sendable {
         var concurrency: BatchConcurrency
         var fetching = 0
         var running = 0
-        /// The number of downloads that left their slots.
+        /// The number of downloads that left their slots to others until their next attempts.
         var resting = 0
-        /// The origins, each with `true` if its last attempt got no response. Limited to `mostOrigins`.
+        /// The hosts (origins), each with `true` if its last attempt got no response. Limited to `mostOrigins`.
         var silence = OriginTable<Bool>()
-        /// The continuation of `take`. The code that removes it from here resumes it, once.
+        /// The suspended call of `take`; `nil` if none waits. The code that removes it from here resumes it, once.
         var waiter: UnsafeContinuation<Void, Never>?
     }
 
-    /// The slot of one download. It stops counting as fetching when the bytes are complete, and is released for good
-    /// when the download has ended.
+    /// The right of one download to run. The slot stops counting as receiving when the bytes are complete, and is
+    /// released permanently when the download has ended.
     final class Slot: Sendable {
-        /// The phase of the download. It changes only under the lock of `state`.
+        /// The phase of the download. Changes only under the lock of `state`.
         private enum Phase: UInt8, AtomicRepresentable {
             case fetching
-            /// The download waits for its next attempt, or for the response of a silent host.
+            /// The download waits for its next attempt, or for the response of a silent host, and others may use its
+            /// slot.
             case resting
-            /// The download needs no more bytes.
+            /// The download needs no more bytes: they are complete, or it has ended.
             case fetched
         }
 
@@ -40,18 +41,19 @@ final class BatchSlots: Sendable {
 
         fileprivate init(_ slots: BatchSlots) { self.slots = slots }
 
-        /// Marks the beginning of the download. Called when `next` has returned: the wait for the list is not part of a
-        /// download.
+        /// Records the time at which the download begins. Called after the entry was read: waiting for the list is not
+        /// part of a download.
         func begin() { began.store(Int64(slots.clock() / .nanoseconds(1)), ordering: .relaxed) }
 
-        /// Marks the bytes of the download as complete, and notes how long they took.
+        /// Records that the bytes of the download are complete, and how long they took. The number of downloads at once
+        /// is adapted to that. `sharing`: the use of the connection.
         func fetched(_ sharing: ConnectionSharing, from origin: HTTPURL.Origin? = nil) {
             end { state, duration, now in
                 state.concurrency.fetched(after: duration, sharing, from: origin, now: now)
             }
         }
 
-        /// Releases the slot of an entry that has no download of its own, and notes no duration.
+        /// Releases the slot of an entry that runs no download. No duration is recorded.
         func unused() {
             slots.release { state in
                 guard phase.exchange(.fetched, ordering: .relaxed) == .fetching else { return }
@@ -60,18 +62,18 @@ final class BatchSlots: Sendable {
             }
         }
 
-        /// Releases the slot of a download that has ended.
+        /// Releases the slot of a download that has ended, with or without success.
         func ended() {
             end { state, duration, _ in state.concurrency.ended(after: duration) }
             slots.release { $0.running -= 1 }
         }
 
-        /// Notes that an attempt at a host failed.
+        /// Records that an attempt at a host failed, which may lower the number of downloads at once.
         func failed(at origin: HTTPURL.Origin) {
             slots.state.withLock { $0.concurrency.failed(at: origin, now: slots.clock()) }
         }
 
-        /// Notes that the file of the download is long.
+        /// Records that the file of the download is long, so that the download keeps its slot while it waits.
         func isLong() {
             slots.state.withLock { state in
                 guard phase.load(ordering: .relaxed) == .fetching, !isTakenByLong.exchange(true, ordering: .relaxed)
@@ -80,7 +82,7 @@ final class BatchSlots: Sendable {
             }
         }
 
-        /// Leaves the slot to others until the next attempt, if the wait is worth it.
+        /// Leaves the slot to other downloads until the next attempt, if `wait` is long enough and others can use it.
         ///
         /// - Parameter isAsked: `true` if the server asked for the wait.
         /// - Returns: `true` if the slot was left. Call `takeBack` before the next attempt.
@@ -99,9 +101,10 @@ final class BatchSlots: Sendable {
             return rests
         }
 
-        /// Takes the slot back for the next attempt. Downloads that were never tried go first, while more may run.
+        /// Takes the slot back for the next attempt. Downloads that were never tried get slots first, while more may
+        /// run.
         ///
-        /// - Parameter anyway: `true` if the attempt has begun, whether or not a slot is free.
+        /// - Parameter anyway: `true` if the attempt has begun: the slot is then taken back even if none is free.
         /// - Returns: `false` if no slot is free.
         func takeBack(anyway: Bool = false) -> Bool {
             var isTaken = true
@@ -126,7 +129,7 @@ final class BatchSlots: Sendable {
             slots.state.withLock { $0.silence.value(of: origin) ?? false }
         }
 
-        /// Notes whether an attempt at a host got no response (`silence`).
+        /// Records whether the last attempt at a host got no response (`silence`).
         func note(silence: Bool, of origin: HTTPURL.Origin) {
             slots.state.withLock { state in
                 guard state.silence.value(of: origin) != silence else { return }
@@ -135,8 +138,8 @@ final class BatchSlots: Sendable {
             }
         }
 
-        /// Returns whether no attempt at a host has got a response or failed yet. Such a host counts as silent after a
-        /// short wait.
+        /// Returns whether no attempt at a host has got a response or failed yet. An unknown host counts as silent
+        /// after a short wait for its first response.
         func isUnknown(_ origin: HTTPURL.Origin) -> Bool {
             slots.state.withLock { $0.silence.value(of: origin) == nil }
         }
@@ -156,7 +159,7 @@ final class BatchSlots: Sendable {
 
     private let state: Mutex<State>
     private static let mostOrigins = 10_000
-    /// The number of further downloads that may wait.
+    /// The number of downloads that may wait for the disk or their next attempts, besides those that receive bytes.
     private let publishing: Int
     private let clock: @Sendable () -> Duration
 
@@ -169,7 +172,7 @@ final class BatchSlots: Sendable {
         self.publishing = publishing
     }
 
-    /// Returns a slot as soon as one is free. Only one call may run at a time.
+    /// Waits until a slot is free, and returns the slot. Only one call may run at a time.
     nonisolated(nonsending) func take() async -> Slot {
         while !tryTake() {
             await withUnsafeContinuation { waiter in
@@ -183,10 +186,10 @@ final class BatchSlots: Sendable {
         return Slot(self)
     }
 
-    /// Returns how many downloads may have connections of their own to a host.
+    /// Returns how many downloads may have connections of their own to a host at once.
     func connections(to origin: HTTPURL.Origin) -> Int { state.withLock { $0.concurrency.connections(to: origin) } }
 
-    /// Notes that a host asked for fewer requests or connections.
+    /// Records that a host asked for fewer requests or connections, which may lower the number of downloads at once.
     func refused(by origin: HTTPURL.Origin) {
         state.withLock { $0.concurrency.refused(by: origin, now: clock()) }
     }
@@ -207,8 +210,8 @@ final class BatchSlots: Sendable {
         state.fetching >= state.concurrency.limit || isCrowded(state)
     }
 
-    /// Returns whether no more downloads may run. With a limit of one, downloads run one after another. A resting
-    /// download counts twice, because it also keeps a journal open.
+    /// Returns whether no more downloads may run, waiting ones included. With a limit of one, downloads run one after
+    /// another. A resting download counts twice, because it also keeps a journal open.
     private func isCrowded(_ state: State) -> Bool {
         let limit = state.concurrency.limit
         return state.running + state.resting >= (limit > 1 ? limit + publishing : 1)

@@ -1,15 +1,16 @@
 import Synchronization
 
-/// A pool of buffers for small files while they arrive. Without it, one thread would allocate a buffer and another
-/// would free it, and both would contend for the allocator's lock.
+/// A pool of memory buffers for small files while their bytes arrive. Without it, one thread would allocate a buffer
+/// and another would free it, and both would contend for the allocator's lock.
 final class BufferPool: Sendable {
-    /// The most bytes in use at once. Beyond that, a response is written to a part file from the beginning.
+    /// The maximum number of bytes in buffers that are in use. Beyond that, a response is written to a part file from
+    /// the beginning.
     static let mostHeld = 32 << 20
-    /// The most bytes that are kept for reuse.
+    /// The maximum number of bytes in unused buffers that are kept for reuse.
     private static let mostIdle = 8 << 20
-    /// The capacity in bytes above which a buffer is large. Small responses do not take large buffers.
+    /// The capacity in bytes above which a buffer counts as large. Small responses do not take large buffers.
     private static let small = 64 << 10
-    /// The number of bytes to reserve at first while many bytes are in use.
+    /// The number of bytes to reserve at first for a response if more than half of `mostHeld` is in use.
     private static let first = 16 << 10
 
     private struct State {
@@ -17,7 +18,8 @@ final class BufferPool: Sendable {
         var large: [[UInt8]] = []
         var idle = 0
 
-        /// Takes an idle large buffer with at most four times the capacity `count`; `nil` if none.
+        /// Removes and returns an unused large buffer whose capacity is at most four times `count`; `nil` if none
+        /// exists.
         mutating func takeLarge(_ count: Int) -> [UInt8]? {
             large.lastIndex { $0.capacity / 4 <= count }.map { large.remove(at: $0) }
         }
@@ -26,10 +28,10 @@ final class BufferPool: Sendable {
     private let state = Mutex(State())
     private let held = Atomic<Int>(0)
 
-    /// Replaces an empty buffer with one of capacity `count`, or less while many bytes are in use: with a long round
-    /// trip, heads arrive long before bodies.
+    /// Replaces the empty `buffer` with one of capacity `count`, or less while many bytes are in use: with a long round
+    /// trip, response heads arrive long before bodies.
     ///
-    /// - Returns: `false` if too many bytes are in use.
+    /// - Returns: `false` if too many bytes are in use; `buffer` is then unchanged.
     func take(_ count: Int, into buffer: inout [UInt8]) -> Bool {
         guard count > 0 else { return true }
         let count = hasRoom(for: count + Self.mostHeld / 2) ? count : min(count, Self.first)
@@ -44,7 +46,7 @@ final class BufferPool: Sendable {
         return true
     }
 
-    /// Grows a taken buffer to the capacity `count`. Returns `false` if too many bytes are in use.
+    /// Grows a buffer from `take` to at least the capacity `count`. Returns `false` if too many bytes are in use.
     func grow(_ buffer: inout [UInt8], to count: Int) -> Bool {
         let old = buffer.capacity
         guard count > old else { return true }
@@ -56,10 +58,10 @@ final class BufferPool: Sendable {
 
     private func hasRoom(for more: Int) -> Bool { held.load(ordering: .relaxed) + more <= Self.mostHeld }
 
-    /// Counts a buffer that was allocated elsewhere as in use.
+    /// Counts a buffer that was not allocated by `take` as in use, so that `give` can later take it.
     func adopt(_ buffer: [UInt8]) { held.add(buffer.capacity, ordering: .relaxed) }
 
-    /// Puts a buffer back into the pool, and leaves an empty array.
+    /// Puts a buffer that is no longer used back into the pool, and sets `buffer` to an empty array.
     func give(_ buffer: inout [UInt8]) {
         let capacity = buffer.capacity
         guard capacity > 0 else { return }

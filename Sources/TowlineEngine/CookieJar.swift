@@ -1,29 +1,30 @@
 import Synchronization
 
-/// The cookies of a run: those that servers set, and those of the user's cookie file.
+/// A store of the cookies that servers set during the life of a process, and of those in the user's cookie file.
 ///
-/// The jar only stores cookies. The transport lends them to a request, and updates the jar after the response. libcurl
-/// decides which cookies match a URL and which cookies a server may set (RFC 6265 §5, public suffix list). A cookie is
-/// a line of the Netscape format, as written by libcurl.
+/// The jar only stores cookies. The transport copies them into a request, and updates the jar after the response.
+/// libcurl decides which cookies match a URL and which cookies a server may set (RFC 6265 §5, public suffix list). A
+/// cookie is a line of the Netscape format, as written by libcurl.
 package final class CookieJar: Sendable {
     private struct Cookie {
         let line: String
         /// `true` if the cookie comes from the user's file and no server has changed it.
         let isStored: Bool
         let isSecure: Bool
-        /// Position in the order of creation: libcurl sends the older of two equally specific cookies first.
+        /// The position in the order of creation: libcurl sends the older of two equally specific cookies first.
         let number: Int
     }
 
-    /// The fields that identify a cookie.
+    /// The fields that identify a cookie: a new cookie with an equal key replaces the old one.
     private struct Key: Hashable {
         let domain: String
-        /// The fields for subdomains, path and name.
+        /// The other fields of the key: the flag for subdomains, the path and the name.
         let rest: String
     }
 
     private struct State {
-        /// By domain: a browser's file has thousands of cookies, and each request asks for those of one host.
+        /// The cookies by domain: a browser's file has thousands of cookies, and each request asks for those of one
+        /// host.
         var domains: [String: [Key: Cookie]] = [:]
         var count = 0
         var hasRead = false
@@ -33,7 +34,7 @@ package final class CookieJar: Sendable {
             set { domains[key.domain, default: [:]][key] = newValue }
         }
 
-        /// Returns the cookies of a host and of the domains above it.
+        /// Returns the cookies of a host and of its parent domains.
         func cookies(of host: String) -> [Cookie] {
             var found: [Cookie] = []
             var domain = host.filter { $0 != "[" && $0 != "]" }[...]
@@ -57,19 +58,19 @@ package final class CookieJar: Sendable {
     /// Creates an empty jar.
     package init() {}
 
-    /// All cookies, oldest first.
+    /// The lines of the stored cookies, oldest first.
     package var lines: [String] { state.withLock { Self.sorted($0.domains.values.flatMap(\.values)) } }
 
     /// Returns the cookies that can match a request, oldest first.
     ///
-    /// libcurl also sends Secure cookies to localhost over http. Those of the user's file stay with TLS: another user
-    /// of the machine may own the port.
+    /// libcurl also sends Secure cookies to localhost over http. The user file's Secure cookies are sent over TLS only:
+    /// another user of the machine may own the port.
     ///
     /// - Parameters:
     ///   - host: the host of the URL, in ASCII; `nil` for the cookies of all hosts.
-    ///   - isEncrypted: true for https.
-    ///   - stored: true to include the cookies of the user's file.
-    ///   - read: reads that file. It is called at most once.
+    ///   - isEncrypted: `true` for https.
+    ///   - stored: `true` to include the cookies of the user's file.
+    ///   - read: a function that returns the lines of that file. Not called again after a success.
     package func lines<Failure: Error>(
         for host: String?, isEncrypted: Bool, stored: Bool, read: () throws(Failure) -> [String]
     ) throws(Failure) -> [String] {
@@ -87,8 +88,8 @@ package final class CookieJar: Sendable {
     /// Adds the cookies that a response set, and removes those that it deleted.
     ///
     /// - Parameters:
-    ///   - lent: the cookies of the request.
-    ///   - returned: the cookies after the response.
+    ///   - lent: the cookies that libcurl had for the request (from `lines`).
+    ///   - returned: the cookies that libcurl has after the response.
     package func update(lent: [String], returned: [String]) {
         guard lent != returned else { return }
         let (before, after) = (Set(lent), Set(returned.compactMap(Self.key)))
@@ -115,7 +116,7 @@ package final class CookieJar: Sendable {
         cookies.sorted { $0.number < $1.number }.map(\.line)
     }
 
-    /// Returns `nil` if the line is not a cookie.
+    /// Returns the fields that identify the cookie in a line; `nil` if the line is not a cookie.
     private static func key(_ line: String) -> Key? {
         let fields = fields(line)
         guard fields.count >= 6 else { return nil }
@@ -132,7 +133,7 @@ package final class CookieJar: Sendable {
 }
 
 extension CookieJar: Hashable {
-    /// Returns true: requests with different jars may use one connection.
+    /// Returns `true`: options with different jars count as equal, so that their requests may use one connection.
     package static func == (first: CookieJar, second: CookieJar) -> Bool { true }
 
     /// Adds nothing, because all jars are equal.

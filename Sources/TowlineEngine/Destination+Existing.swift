@@ -1,12 +1,14 @@
 internal import TowlineCore
 
-/// Existing files: whether they are the download, or in its way.
+/// Existing files at the destination: they may be the requested file, or another one that has its name.
 extension Destination {
-    /// Acts on an existing file: sets `outcome`, `proof` or `existing`, throws, or does nothing if it will be replaced.
+    /// Decides about an existing file: sets `outcome` (no bytes are needed), `proof` (it must be read) or `existing`
+    /// (the server is asked), throws, or does nothing if the file will be replaced.
     ///
     /// - Parameters:
+    ///   - occupant: the kind of the existing file.
     ///   - file: the file; `nil` if it is not a regular file that can be read.
-    ///   - plan: the response that waits; `nil` before the first request.
+    ///   - plan: the response whose destination is being prepared; `nil` before the first request.
     func decide(
         _ occupant: DestinationPolicy.Occupant, _ place: Place, _ file: PublishedFile?, offered plan: PreparePlan?
     ) throws(TowlineError) {
@@ -35,8 +37,8 @@ extension Destination {
         }
     }
 
-    /// Returns whether an unfinished download is closed and not resumed, because of its URL or of what has the final
-    /// name.
+    /// Returns whether an unfinished download is closed and not resumed, because of its URL or of an existing file with
+    /// the final name. Throws if it stands in the way of this download.
     func leaves(_ part: OpenPart, at place: Place, _ plan: PreparePlan?) throws(TowlineError) -> Bool {
         do throws(TowlineError) {
             switch policy.step(for: .unfinished(isOurs: isOurs(part))) {
@@ -79,15 +81,16 @@ extension Destination {
         proof = Proof(place: place, checksum: checksum, length: file.length, plan: plan, isKnown: isKnown)
     }
 
-    /// Returns whether a finished file from this URL is the version that the server offers. If only the secrets of the
-    /// URL could tell, length and date must be equal.
+    /// Returns whether a finished file from this URL is the version that the server offers. If the URL contains secrets
+    /// that may select the file (they are not stored), length and date must be equal.
     func isOffered(_ file: PublishedFile, _ offered: Representation) -> Bool {
         guard options.url.isAmbiguousWithoutSecrets else { return true }
         guard file.length == offered.completeLength, let modified = offered.lastModified else { return false }
         return file.modified == modified.secondsSince1970
     }
 
-    /// Returns the finished file of this download that has a number, because its name was taken at the time.
+    /// Returns the finished file of this download that has a number, because its name was taken at the time; `nil` if
+    /// none exists.
     func finishedBefore(
         besides place: Place, _ plan: PreparePlan?
     ) throws(TowlineError) -> (PublishedFile, Place)? {
@@ -106,8 +109,8 @@ extension Destination {
         return nil
     }
 
-    /// Makes the first request conditional (`ExistingPolicy.update`). After the first response, compares the file with
-    /// the offered version instead.
+    /// Makes the first request conditional (`ExistingPolicy.update`): the server sends the file only if it has another
+    /// version. If a response exists already (`plan`), compares the file with that response instead.
     private func compare(_ file: PublishedFile, _ plan: PreparePlan?) {
         guard let modified = file.modified else { return }
         let present = ExistingFile(length: file.length, modified: modified, version: file.version)
@@ -123,8 +126,8 @@ extension Destination {
         }
     }
 
-    /// Acts on the checksum of an existing file. If it is right, `outcome` says so. If not, and the download must not
-    /// replace the file or take another name, this throws.
+    /// Acts on the result of comparing an existing file with a checksum. If the file matches, sets `outcome`. If not,
+    /// and the download must not replace the file or take another name, throws.
     func conclude(_ proof: Proof, _ result: Result<FileProof, TowlineError>) throws(TowlineError) {
         let name = proof.checksum.algorithm.rawValue
         switch result {

@@ -1,11 +1,12 @@
 internal import TowlineCore
 
-/// The numbers of files with the same name.
+/// Numbers that distinguish files with the same name in one directory: `NAME`, `NAME (1)` and so on.
 extension Destination {
-    /// The most files of one name, each after the first with a number.
+    /// The maximum number of files with one name: the first without a number, the others numbered.
     static let mostNumbered = 10_000
 
-    /// Prepares a file whose name the server chose. If another download has the name, the next free number is taken.
+    /// Prepares a file whose name the server chose. If another download has the name, uses the next free number. Throws
+    /// if no number is free.
     func openNumbered(
         _ directory: String, _ plan: PreparePlan, isAtHand: Bool
     ) throws(TowlineError) -> Preparation {
@@ -34,23 +35,25 @@ extension Destination {
         )
     }
 
-    /// The number of the file among those with the same name from the URL; 0: the plain name.
+    /// The number of the file among those of the batch with the same name from the URL; 0: the name without a number.
     var nameNumber: Int { item?.nameNumber.load(ordering: .relaxed) ?? 0 }
 
-    /// Returns the number to try first for a name that the server gives, or the one to try after another.
+    /// Returns the number to try first for a name that the server sent (`number` is `nil`), or the one to try after
+    /// `number`.
     private func reservedNumber(_ place: Place, after number: Int?) -> Int {
         guard let names = services.names else { return number.map { $0 + 1 } ?? 0 }
         return names.reserve(
             place, NameBoard.Terms(options), services.storage, most: Self.mostNumbered, isAgain: number != nil)
     }
 
-    /// Returns whether a name that the server gives has to wait for the names of earlier entries.
+    /// Returns whether a response must wait for the file names of earlier entries of the batch, because the server sent
+    /// the name.
     func waitsForName(_ plan: PreparePlan) -> Bool {
         guard let item, let names = services.names, plan.fileName != nameOfURL else { return false }
         return !names.isTurn(of: item.number)
     }
 
-    /// Waits until all earlier entries of the list have their names, up to a time limit.
+    /// Waits until all earlier entries of the batch have their file names, up to a time limit.
     nonisolated(nonsending) func turn() async {
         if let item { await services.names?.turn(of: item.number, mailbox, services.after) }
     }

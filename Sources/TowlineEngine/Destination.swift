@@ -2,31 +2,32 @@ internal import TowlineCore
 
 /// The destination of one transfer: what exists there, and the part file that the transfer writes.
 ///
-/// `DestinationPolicy` decides, and this type looks, creates and replaces. A file with a checksum must be read before
-/// the decision (`proof`); the transfer does that.
+/// `DestinationPolicy` decides, and this type inspects, creates and replaces files. If a checksum must decide whether
+/// an existing file is the requested one, `proof` is set, and the transfer reads the file first.
 final class Destination {
-    /// The result of preparing the destination for a response.
+    /// The result of preparing the destination for a response; it decides how the transfer continues.
     enum Preparation {
-        /// The part file is ready for the body of the response.
+        /// The part file is open, so the body of the response can be written.
         case ready
-        /// An unfinished download exists and is to be resumed.
+        /// An unfinished download exists. The transfer begins again and resumes it.
         case resume(HeldDownload)
-        /// The file exists; see `outcome`.
+        /// The file exists and no bytes are needed; see `outcome`.
         case done
-        /// The file in `proof` must be read first.
+        /// The transfer must read the existing file in `proof` first, to compare its checksum.
         case needsProof
-        /// The names of earlier entries of the list must be known first.
+        /// The transfer must wait until the earlier downloads of the batch have their file names.
         case needsName
     }
 
-    /// An existing file whose checksum decides. A class, so that a transfer without one stays small.
+    /// An existing file that must be read, because its checksum decides whether it is the requested file. A class, so
+    /// that a transfer without one stays small.
     final class Proof: Sendable {
         let place: Place
         let checksum: Checksum
         let length: Int64
-        /// The response that waits for the decision; `nil` before the first request.
+        /// The response whose destination is being prepared; `nil` before the first request.
         let plan: PreparePlan?
-        /// `true` if the file is a finished download of the same URL.
+        /// `true` if the file is already known to be a finished download of the same URL.
         let isKnown: Bool
 
         init(place: Place, checksum: Checksum, length: Int64, plan: PreparePlan?, isKnown: Bool) {
@@ -44,38 +45,41 @@ final class Destination {
     let policy: DestinationPolicy
     /// The URL that the user gave, without secrets.
     let source: String
-    /// The URL with its secrets, which distinguishes the downloads of this process. Never shown.
+    /// The URL with its secrets, which identifies this download in `PlaceBoard`. Never shown.
     let identity: String
-    /// The name from the URL.
+    /// The file name that the URL contains.
     let nameOfURL: String
-    /// The entry in a batch; `nil` outside a batch.
+    /// The entry in the list of a batch; `nil` outside a batch.
     let item: BatchRoster.Item?
     weak var observer: (any TransferObserver)?
 
-    /// The part file.
+    /// The part file with its journal; `nil` before it is opened or created, and after `release`.
     private(set) var part: OpenPart?
-    /// The contents of its journal.
+    /// The description of the download in the part file's journal.
     private(set) var record: DownloadRecord?
     private(set) var place: Place?
-    /// `true` if this transfer created the part file. It removes the part file if no byte arrives.
+    /// `true` if this transfer created the part file. The transfer then removes it if no byte arrives.
     private(set) var isNew = false
-    /// The path of complete and wrong bytes that were kept.
+    /// The number of part files that were replaced by new ones.
+    private(set) var replacements = 0
+    /// The path of a complete file with a wrong checksum that was kept under another name; `nil` without such a file.
     private(set) var badPath: String?
-    /// A destination that was free, and when it was checked.
+    /// A place where no file existed, and the time at which that was checked; `nil` if none is known.
     private var vacancy: (place: Place, seen: Duration)?
-    /// Set while an existing file has to be read.
+    /// The existing file that must be read next to compare its checksum; `nil` if none.
     var proof: Proof?
-    /// Existing files that were read and have another checksum.
+    /// The existing files that were read and do not have the requested checksum.
     private var refuted: [Place] = []
-    /// The result of a transfer that needs no bytes.
+    /// The result of a transfer that needs no bytes, because the file exists; `nil` if bytes are needed.
     var outcome: CompletedTransfer.Outcome?
-    /// The existing file that the first request asks about.
+    /// The existing file that the first request compares with the server's: the server sends no body if both are the
+    /// same. `nil` for an unconditional request.
     private(set) var existing: ExistingFile?
     private var existingFile: PublishedFile?
 
     func ask(about present: ExistingFile, _ file: PublishedFile) { (existing, existingFile) = (present, file) }
 
-    /// The server has no other version than the existing file.
+    /// Sets `outcome`: the server has no other version than the existing file.
     func confirmExisting() { outcome = existingFile.map { .upToDate($0) } }
 
     func isRefuted(_ place: Place) -> Bool { refuted.contains(place) }
@@ -102,7 +106,8 @@ final class Destination {
         observer?.noticed(TransferNotice(level, kind, text))
     }
 
-    /// Reports notices about the disk, and about calls that its file system does not offer.
+    /// Reports messages about the disk to the observer, and messages about system calls that its file system does not
+    /// support.
     func tell(_ notices: [String] = []) {
         var all = notices
         if case .file(let directory, _) = options.target {
@@ -113,14 +118,15 @@ final class Destination {
 
     // MARK: Before the first request
 
-    /// Opens an output that takes the bytes in order.
+    /// Opens an output that takes the bytes in order, such as standard output. Throws if it cannot be opened.
     func openStream(_ output: StreamOutput) throws(TowlineError) {
         part = try services.storage.stream(to: output, digesting: options.checksum.map { [$0.algorithm] } ?? [])
     }
 
-    /// Looks at the destination before the first request, and takes an unfinished download there.
+    /// Inspects the destination before the first request, and opens and locks an unfinished download there. `name`: the
+    /// name that the user chose, if any. Returns the bytes to resume with; `nil` if there are none.
     ///
-    /// Afterwards `outcome` may be set, or `proof`, which must be read before the next call.
+    /// Afterwards `outcome` may be set (no request is needed), or `proof`, which must be read before the next call.
     func survey(_ directory: String, _ name: String?) throws(TowlineError) -> HeldDownload? {
         let known = name.map { Place(directory: directory, name: $0) }
         let guess = Place(directory: directory, name: nameOfURL).numbered(known == nil ? nameNumber : 0)
@@ -170,7 +176,8 @@ final class Destination {
         return nil
     }
 
-    /// Surveys a place, and distinguishes a download of this process from one of another process.
+    /// Inspects a place. If its part file is locked, throws an error that says whether this process or another one has
+    /// it.
     private func look(at place: Place) throws(TowlineError) -> Survey {
         do throws(TowlineError) {
             return try services.storage.survey(place, for: source, allowsCopies: options.allowsUntrustedBytes)
@@ -185,7 +192,7 @@ final class Destination {
             .destinationBusy, "\(place.path) is already the destination of a running download. Choose another name")
     }
 
-    /// Resumes an unfinished download, whose lock this process now has.
+    /// Opens the unfinished download `part`, which this process has locked, to resume it. Returns its bytes.
     private func take(_ part: OpenPart, at place: Place) throws(TowlineError) -> HeldDownload? {
         hold(place, part)
         services.places.occupy(place, by: identity)
@@ -206,8 +213,8 @@ final class Destination {
             checksums: journal.record.checksums, lacksRanges: journal.record.lacksRanges)
     }
 
-    /// Continues the journal of an earlier run. It records that bytes may come over http before any such byte is
-    /// written.
+    /// Continues the journal of an earlier run. If bytes may come over http although the URL is https, the journal
+    /// records that before any such byte is written.
     private func adopt(_ journal: any Journal) {
         var record = journal.record
         record.mayBePlain = record.mayBePlain || options.mayBringPlainBytes
@@ -220,7 +227,7 @@ final class Destination {
         self.place = place
     }
 
-    /// Returns whether the unfinished download may be resumed.
+    /// Returns whether an unfinished download may be resumed: it is from the same URL, or the user vouches for it.
     func isOurs(_ part: OpenPart) -> Bool {
         guard let other = part.journal?.record.source else { return true }
         let isVouchedFor = options.checksum != nil || options.unsafeResume || options.ownsPart
@@ -231,7 +238,7 @@ final class Destination {
 
     /// Creates the part file and its journal for a response, or finds an existing file.
     ///
-    /// - Parameter isAtHand: the whole body is in memory.
+    /// - Parameter isAtHand: `true` if the whole body is in memory.
     func prepare(_ plan: PreparePlan, isAtHand: Bool) throws(TowlineError) -> Preparation {
         if plan.isReplacement, let old = part, let place {
             try replace(old, at: place, plan)
@@ -245,7 +252,7 @@ final class Destination {
         return waitsForName(plan) ? .needsName : try openNumbered(directory, plan, isAtHand: isAtHand)
     }
 
-    /// - Returns: `nil` if the place belongs to another download and `mayYield` allows to leave it.
+    /// - Returns: `nil` if the place belongs to another download and `mayYield` allows this one to choose another name.
     func open(
         _ place: Place, _ plan: PreparePlan, isAtHand: Bool, mayYield: Bool
     ) throws(TowlineError) -> Preparation? {
@@ -280,10 +287,10 @@ final class Destination {
         return .ready
     }
 
-    /// Creates the part file at a place that was free a moment ago, without another survey. `create` detects a file
-    /// that appeared meanwhile.
+    /// Creates the part file at a place that was free less than a second ago, without another survey. `create` detects
+    /// a file that appeared meanwhile.
     ///
-    /// - Returns: `false` if the place must be surveyed again.
+    /// - Returns: `false` if the place must be surveyed again; no file was created.
     private func fill(_ place: Place, _ plan: PreparePlan, isAtHand: Bool) throws(TowlineError) -> Bool {
         guard let vacancy, vacancy.place == place, services.now - vacancy.seen < .seconds(1) else { return false }
         self.vacancy = nil
@@ -321,6 +328,7 @@ final class Destination {
     private func replace(_ old: OpenPart, at place: Place, _ plan: PreparePlan) throws(TowlineError) {
         let next = newRecord(plan, at: place, generation: (record?.generation ?? 0) + 1)
         part = try services.storage.replace(old, place: place, record: next, terms: terms(plan))
+        replacements += 1
         tell(part?.notices ?? [])
         record = next
     }
@@ -340,7 +348,7 @@ final class Destination {
 
     // MARK: Later
 
-    /// Records what a response revealed about the file.
+    /// Stores in the journal what a response revealed about the file: its length, validators and checksums.
     func learn(_ representation: Representation, _ checksums: [Checksum]) {
         guard var record else { return }
         record.representation = representation
@@ -353,15 +361,16 @@ final class Destination {
         storing { () throws(TowlineError) in try part?.journal?.update(record) }
     }
 
-    /// Does something on the disk. An error reaches the transfer as an event.
+    /// Performs an operation on the disk. The transfer gets an error as an event (`storageFailed`).
     func storing(_ body: () throws(TowlineError) -> Void) {
         do throws(TowlineError) { try body() } catch { mailbox.post(.storage(.storageFailed(error), of: nil)) }
     }
 
-    /// Keeps complete and wrong bytes under another name.
+    /// Keeps a complete file with a wrong checksum under another name, and sets `badPath`.
     func setAside() { storing { () throws(TowlineError) in badPath = try part?.sink.setAside() } }
 
-    /// Leaves the place. The caller closes the part file.
+    /// Makes the place free for other transfers of this process. Returns the part file, which the caller closes; `nil`
+    /// without a part file.
     func release() -> OpenPart? {
         guard let part else { return nil }
         self.part = nil

@@ -1,23 +1,26 @@
 internal import TowlineCore
 
-/// The first request of a transfer, sent before its `TransferRun` was created.
+/// The first request of a transfer, sent by a `SmallFileRun` before the `TransferRun` that takes it over was created.
 struct HeadStart {
-    /// The writer that takes the response, and reports to the mailbox of the transfer.
+    /// The receiver of the response, which reports to the mailbox of the transfer.
     let writer: AttemptWriter
     /// The time at which the request was sent.
     let startedAt: Duration
-    /// The number of responses that the host had given by then.
+    /// The number of responses that the host had given to this process when the request was sent.
     let answersBefore: Int
-    /// The origin at which the request is admitted with a connection of its own; `nil` if none.
+    /// The origin that counts this request as one of its transfers with connections of their own (`HostBoard.admit`);
+    /// `nil` if the request shares a connection.
     let admission: HTTPURL.Origin?
-    /// The events that were already taken from the mailbox.
+    /// The events that were already taken from the mailbox and must still be handled.
     let events: [TransferMailbox.Event]
-    /// `true` if the response is complete and the host board already counts the request as ended.
+    /// `true` if the response is complete and the host board, which counts running requests, already counts the request
+    /// as ended.
     let isOver: Bool
 }
 
 extension TransferRun {
-    /// Takes over the request that was sent before this transfer was created. Returns `nil` without such a request.
+    /// Makes the request that was sent before this transfer was created an attempt of this transfer. Returns `nil` if
+    /// no such request exists, or if it was taken over or cancelled.
     func takeHeadStart() -> HeadStart? {
         guard let start = headStart else { return nil }
         headStart = nil

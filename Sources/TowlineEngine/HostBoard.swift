@@ -1,62 +1,64 @@
 package import TowlineCore
 import Synchronization
 
-/// The knowledge about hosts that all transfers of an assembly share: until when a host asked not to be contacted, and
-/// how many connections it allows (DESIGN.md §5).
+/// The facts about hosts that all transfers of a process or batch share: until when a host asked not to be contacted,
+/// how many connections it allows, and how many requests and transfers use it now (DESIGN.md §5).
 package final class HostBoard: Sendable {
     private struct Entry {
         var notBefore: Duration?
         var ceiling: Int?
         var ceilingEnd = Duration.zero
         var usual: Int?
-        /// The number of running requests with connections of their own.
+        /// The number of running requests that have a connection of their own.
         var requests = 0
-        /// The number of running requests that share several connections.
+        /// The number of running requests that are spread over several shared connections
+        /// (`ConnectionSharing.several`).
         var streams = 0
-        /// The number of connections of these requests.
+        /// The number of connections that these requests use. Excludes `ConnectionSharing.one`.
         var connections: Int { requests + min(streams, ConnectionSharing.connections) }
-        /// The number of transfers that are admitted with connections of their own.
+        /// The number of transfers that are admitted (`admit`), that is, may open connections of their own.
         var transfers = 0
-        /// The number of transfers that receive bytes.
+        /// The number of transfers that receive bytes from the host now.
         var working = 0
         var sharing = SharingPolicy()
         var crowd = HostCrowd()
-        /// The number of consecutive responses without a checksum.
+        /// The number of consecutive responses without a checksum, which decides whether requests still ask for one.
         var digestless = 0
-        /// The last target of a redirect that had asked not to be contacted; `nil` if none.
+        /// The last host that this host redirected to although it had asked not to be contacted; `nil` if none.
         var ledTo: HTTPURL.Origin?
 
-        /// Returns whether the entry contains nothing worth keeping. `keepsHistory`: earlier responses are worth
-        /// keeping.
+        /// Returns whether the entry contains nothing worth keeping. `keepsHistory`: the facts from earlier responses
+        /// are worth keeping.
         func isEmpty(unlessKeeping keepsHistory: Bool) -> Bool {
             connections == 0 && transfers == 0 && working == 0 && notBefore == nil && ceiling == nil && usual == nil
                 && !(keepsHistory && (sharing.isWorthKeeping || !crowd.isEmpty || digestless > 0 || ledTo != nil))
         }
     }
 
-    /// The knowledge about a host that the next process can use, too.
+    /// The facts about a host that are stored for the next process.
     package struct Knowledge: Hashable, Sendable {
-        /// The number of connections that the host allows; `nil` if it has shown no limit.
+        /// The number of connections that the host allows; `nil` if no limit is known.
         package var ceiling: Int?
-        /// The number of connections that paid off; `nil` if no download has found out yet.
+        /// The number of connections beyond which more did not increase the rate; `nil` if no download has measured it
+        /// yet.
         package var usual: Int?
     }
 
-    /// The time after which a connection limit expires and more connections are tried: a host may refuse one only for a
-    /// while.
+    /// The time after which a connection limit expires and more connections are tried: a host may refuse connections
+    /// only for a while.
     package static let ceilingLife = Duration.seconds(3600)
 
     private let entries = Mutex(OriginTable<Entry>())
 
     private let clock: @Sendable () -> Duration
 
-    /// Creates an empty board.
+    /// Creates a board without facts.
     package convenience init() { self.init { MonotonicClock.now } }
 
-    /// Creates an empty board that uses `clock`.
+    /// Creates a board without facts that reads the time from `clock`.
     package init(clock: @escaping @Sendable () -> Duration) { self.clock = clock }
 
-    /// Records a transfer's report about a host.
+    /// Records the observation of a transfer about a host.
     package func record(_ report: HostReport, of origin: HTTPURL.Origin) {
         entries.withLock { entries in
             entries.change(origin, adding: Entry()) { entry in
@@ -76,7 +78,7 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// The knowledge about all hosts with a known number of connections.
+    /// The facts worth storing, for each host with a known connection limit or a known useful number of connections.
     package var knowledge: [HTTPURL.Origin: Knowledge] {
         let now = clock()
         return entries.withLock { entries in
@@ -90,8 +92,9 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// Admits a transfer with connections of its own to a host, if fewer than `limit` are admitted and the host is not
-    /// known to serve fewer. Returns whether it is admitted; `left` must follow then.
+    /// Admits a transfer with connections of its own to a host, that is, counts it, if fewer than `limit` transfers are
+    /// admitted and the host is not known to serve fewer. Returns `true` if admitted; a call of `left` must follow
+    /// then.
     func admit(_ origin: HTTPURL.Origin, limit: Int) -> Bool {
         entries.withLock { entries in
             let isAdmitted = entries.change(origin, adding: limit > 0 ? Entry() : nil) { entry in
@@ -103,13 +106,14 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// Counts a request that begins, unless it shares one connection. `ended` must follow each call.
+    /// Counts a request that begins, unless it shares the single connection for small files (`ConnectionSharing.one`).
+    /// A call of `ended` must follow each call.
     func began(_ origin: HTTPURL.Origin, _ sharing: ConnectionSharing = .none) {
         guard sharing != .one else { return }
         entries.withLock { $0.change(origin, adding: Entry()) { Self.count(1, sharing, in: &$0) } }
     }
 
-    /// Removes a request that has ended from the count.
+    /// Removes a request that has ended from the count of `began`.
     func ended(_ origin: HTTPURL.Origin, _ sharing: ConnectionSharing = .none) {
         guard sharing != .one else { return }
         change(origin) { Self.count(-1, sharing, in: &$0) }
@@ -119,10 +123,10 @@ package final class HostBoard: Sendable {
         if sharing == .none { entry.requests += number } else { entry.streams += number }
     }
 
-    /// Removes an admitted transfer from the count.
+    /// Removes an admitted transfer from the count of `admit`.
     func left(_ origin: HTTPURL.Origin) { change(origin) { $0.transfers -= 1 } }
 
-    /// Notes that a transfer receives bytes from a new host (`to`), and no longer from an old one; `nil`: from none.
+    /// Records that a transfer now receives bytes from the host `new`, and no longer from `old`; `nil`: from no host.
     func works(from old: HTTPURL.Origin?, to new: HTTPURL.Origin?) {
         if let old { change(old) { $0.working -= 1 } }
         guard let new else { return }
@@ -144,17 +148,17 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// The most hosts whose earlier responses are remembered while no request to them runs.
+    /// The maximum number of hosts whose earlier responses are remembered while no request to them runs.
     private static let mostKept = 10_000
 
-    /// The number of hosts on the board.
+    /// The number of hosts about which facts are stored.
     var count: Int { entries.withLock { $0.count } }
 
-    /// Returns the time until which a host asked not to be contacted; `nil` if it did not ask. The time may be in the
-    /// past.
-    func notBefore(_ origin: HTTPURL.Origin) -> Duration? { standing(origin).notBefore }
+    /// Returns the time (of the board's clock) before which a host asked not to be contacted; `nil` if it did not ask.
+    /// The time may be in the past.
+    func notBefore(_ origin: HTTPURL.Origin) -> Duration? { state(of: origin).notBefore }
 
-    /// Notes that a host redirected to a host that had asked not to be contacted.
+    /// Records that the host `first` redirected to the host `origin`, which had asked not to be contacted.
     func led(from first: HTTPURL.Origin, to origin: HTTPURL.Origin) {
         guard first != origin else { return }
         entries.withLock { entries in
@@ -163,7 +167,8 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// Clears the waits that a host and its last redirect target asked for, because the user wants a request now.
+    /// Forgets the pauses that a host and the last host it redirected to asked for, because the user wants a request
+    /// now.
     package func overrule(_ origin: HTTPURL.Origin) {
         entries.withLock { entries in
             let other = entries.value(of: origin)?.ledTo
@@ -171,35 +176,38 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// Returns the facts about a host that decide about requests, all from one lookup.
-    func standing(_ origin: HTTPURL.Origin) -> Standing {
-        guard let entry = entries.withLock({ $0.value(of: origin) }) else { return Standing() }
+    /// Returns the facts about a host that decide about the next requests, all from one lookup. For an unknown host,
+    /// the defaults.
+    func state(of origin: HTTPURL.Origin) -> HostState {
+        guard let entry = entries.withLock({ $0.value(of: origin) }) else { return HostState() }
         let ceiling = entry.ceiling.flatMap { entry.ceilingEnd > clock() ? $0 : nil }
-        return Standing(
+        return HostState(
             notBefore: entry.notBefore, ceiling: ceiling, usual: entry.usual, connections: entry.connections,
             sharing: entry.sharing.sharing, wantsDigest: SmallFilePolicy.wantsDigest(after: entry.digestless),
             answers: entry.crowd.answers)
     }
 
-    /// The facts about a host that decide about requests.
-    struct Standing {
+    /// The facts about a host that decide about the next requests to it.
+    struct HostState {
         var notBefore: Duration?
         var ceiling: Int?
-        /// The connections that paid off; `nil` if no download has found out yet.
+        /// The number of connections beyond which more did not increase the rate; `nil` if no download has measured it
+        /// yet.
         var usual: Int?
         var connections = 0
         var sharing = ConnectionSharing.none
-        /// `true` if the next request for a small file asks for a checksum, too.
+        /// `true` if the next request for a small file also asks for a checksum.
         var wantsDigest = true
 
-        /// The number of responses of the host until now.
+        /// The number of responses that the host has given so far.
         var answers = 0
 
-        /// How a new request for a small file shares connections.
+        /// The way in which a new request for a small file shares connections, given the connection limit.
         var nextSharing: ConnectionSharing { sharing.limited(ceiling: ceiling, connections: connections) }
     }
 
-    /// Records whether the body of a response over HTTP/2 was small, and the latency of its head.
+    /// Records whether the body of a response over HTTP/2 was small, and the time from the request to its head. Later
+    /// requests for small files share a connection if the last bodies were small.
     func answered(_ answer: SharingPolicy.Answer, from origin: HTTPURL.Origin, after latency: Duration = .zero) {
         entries.withLock { entries in
             let added = entries.count < Self.mostKept ? Entry() : nil
@@ -207,9 +215,11 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// Records that a host closed the connection of one of several downloads before it responded.
+    /// Records that a host closed the connection of one of several downloads before it responded, which may lower the
+    /// number of downloads that it serves at once.
     ///
-    /// - Returns: `false` if the host has never responded, or no other download is admitted.
+    /// - Returns: `false` if the host has never responded, or no other download is admitted; the refusal then does not
+    ///   count.
     func refused(_ origin: HTTPURL.Origin) -> Bool {
         entries.withLock { entries in
             let counts = entries.change(origin) { entry in
@@ -221,13 +231,15 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// Records that a host left one of several downloads waiting while it responded to others.
+    /// Records that a host left one of several downloads waiting while it responded to others, which lowers the number
+    /// of downloads that it serves at once.
     func kept(_ origin: HTTPURL.Origin) { change(origin) { $0.crowd.kept(among: $0.transfers) } }
 
-    /// Returns the number of responses that a host has given.
+    /// Returns the number of responses that a host has given to this process.
     func answers(of origin: HTTPURL.Origin) -> Int { entries.withLock { $0.value(of: origin)?.crowd.answers ?? 0 } }
 
-    /// Returns whether a host is known to serve a limited number of downloads at a time, and that many are admitted.
+    /// Returns whether as many transfers are admitted to a host as it is known to serve at once. `false` if no such
+    /// limit is known.
     func isFull(_ origin: HTTPURL.Origin) -> Bool {
         entries.withLock { entries in
             guard let entry = entries.value(of: origin), let limit = entry.crowd.limit else { return false }
@@ -235,7 +247,7 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// Records a response, and whether it had a checksum.
+    /// Records a response, and whether it had a checksum. Temporary errors do not count as responses.
     func answered(_ verdict: ResponseVerdict, from origin: HTTPURL.Origin) {
         if case .transient = verdict {} else { change(origin) { $0.crowd.answered() } }
         guard let hasDigest = SmallFilePolicy.hasDigest(verdict) else { return }
@@ -245,11 +257,11 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// Returns how long a host must not be contacted; `nil` if it may be contacted now.
+    /// Returns the time until a host may be contacted again; `nil` if it may be contacted now.
     package func wait(of origin: HTTPURL.Origin) -> Duration? {
         notBefore(origin).map { $0 - clock() }.flatMap { $0 > .zero ? $0 : nil }
     }
 
     /// Returns the number of connections that a host allows; `nil` if no limit is known.
-    package func ceiling(_ origin: HTTPURL.Origin) -> Int? { standing(origin).ceiling }
+    package func ceiling(_ origin: HTTPURL.Origin) -> Int? { state(of: origin).ceiling }
 }

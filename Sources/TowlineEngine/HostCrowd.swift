@@ -1,21 +1,22 @@
-/// The number of downloads that a host serves at the same time, learned from refusals and from missing responses.
+/// The number of downloads that a host serves at the same time, learned from refusals (such as 503) and from responses
+/// that do not come.
 struct HostCrowd {
-    /// The number of consecutive responses after which one more download is tried.
+    /// The number of consecutive responses after which the limit grows by one download.
     private static let steady = 32
-    /// The least number of refusals that counts. A single one may be chance.
+    /// The minimum number of refusals that lowers the limit. A single refusal may be chance.
     private static let chance = 2
 
-    /// The number of downloads that may have connections of their own; `nil`: no limit is known.
+    /// The maximum number of downloads that may have connections of their own to the host; `nil`: no limit is known.
     private(set) var limit: Int?
-    /// The number of responses since the process began.
+    /// The number of responses of the host since the process began.
     private(set) var answers = 0
     private var recent = (answers: 0, refusals: 0)
     private var row = 0
 
-    /// A Boolean value that indicates whether the host has refused no download.
+    /// `true` if the host has no known limit and no recent refusal, so that the value need not be kept.
     var isEmpty: Bool { limit == nil && recent.refusals == 0 }
 
-    /// Notes a response of the host.
+    /// Records a response of the host, which raises a known limit after `steady` responses in a row.
     mutating func answered() {
         answers += 1
         recent.answers += 1
@@ -25,8 +26,8 @@ struct HostCrowd {
         self.limit = limit + 1
     }
 
-    /// Notes that the host refused one of `count` downloads at a time, for example with 503 or a reset. If at least
-    /// half of its responses are refusals, the limit is halved.
+    /// Records that the host refused one of `count` simultaneous downloads, for example with 503 or a reset. If at
+    /// least half of its recent responses are refusals, halves the limit.
     mutating func refused(among count: Int) {
         row = 0
         guard count > 1 else { return }
@@ -36,7 +37,8 @@ struct HostCrowd {
         recent = (0, 0)
     }
 
-    /// Notes that the host left one of `count` downloads waiting while it responded to others.
+    /// Records that the host left one of `count` simultaneous downloads waiting while it responded to others. The limit
+    /// is then at most `count - 1`.
     mutating func kept(among count: Int) {
         row = 0
         limit = max(1, min(limit ?? count, count - 1))

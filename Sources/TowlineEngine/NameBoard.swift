@@ -1,47 +1,49 @@
 internal import TowlineCore
 import Synchronization
 
-/// The numbers of files with the same name in a batch, given in the order of the list, no matter how fast servers are.
+/// Gives numbers to files with the same name in a batch, in the order of the list, no matter how fast servers are.
 ///
 /// A name from the URL gets its number when the download begins. A name from the server gets its number with the
 /// response, which waits for the responses of earlier downloads in the list.
 final class NameBoard: Sendable {
-    /// How a name that exists already is handled.
+    /// The rules for a name that a file on disk already has.
     struct Terms {
         let source: String
-        /// `true` to skip a number whose file no download made. Otherwise the first such number is returned.
+        /// `true` to skip a number whose file does not come from a download. Otherwise that number is returned, so that
+        /// the download decides about the file.
         let passesFiles: Bool
     }
 
     private struct Numbers {
         /// The next number to check.
         var next = 0
-        /// The numbers that belong to finished downloads from other URLs.
+        /// The numbers that were skipped, because finished downloads from other URLs have them.
         var passed: [(number: Int, source: PublishedSource)] = []
     }
 
     private struct Turns {
-        /// Running downloads whose names are not decided, by their numbers in the batch.
+        /// The running downloads whose file names are not known yet, by their positions in the list.
         var undecided: Set<Int> = []
-        /// Resumed when no download before `number` is undecided.
+        /// The waiting downloads. Each is resumed when no download before its `number` is in `undecided`.
         var waiters: [(number: Int, isOver: AsyncStream<Void>.Continuation)] = []
 
         func isTurn(of number: Int) -> Bool { undecided.allSatisfy { $0 >= number } }
     }
 
-    /// The number of names that are remembered. A forgotten name is found on disk.
+    /// The maximum number of names that are remembered. The numbers of a forgotten name are found on disk.
     private static let mostNames = 100_000
-    /// The longest time that a response waits for those of earlier downloads.
+    /// The longest time that a response waits for the names of earlier downloads.
     private static let patience = Duration.seconds(5)
 
-    /// The numbers by the hash of a place, which is short: a list may have millions of names.
+    /// The numbers by the hash of a place (directory and name), which is short: a list may have millions of names.
     private let names = Mutex<[Int: Numbers]>([:])
     private let turns = Mutex(Turns())
 
-    /// Returns the number of the next file with a name, 0 for the plain name. Each call returns another number, except
-    /// for a download that is finished.
+    /// Returns the number for the next file with the name of `place`; 0: no number. Each call for a name returns
+    /// another number, except for a URL whose file is already finished. `most`: the limit, which is returned if no
+    /// number is free.
     ///
-    /// - Parameter isAgain: the number of an earlier call is of no use.
+    /// - Parameter isAgain: `true` if the number of an earlier call could not be used.
     func reserve(_ place: Place, _ terms: Terms, _ storage: any Storage, most: Int, isAgain: Bool = false) -> Int {
         names.withLock { names in
             if names.count >= Self.mostNames { names = [:] }
@@ -64,10 +66,10 @@ final class NameBoard: Sendable {
         }
     }
 
-    /// Notes that a download begins. `decided` must follow.
+    /// Records that the download at position `number` of the list begins. A call of `decided` must follow.
     func begin(_ number: Int) { turns.withLock { _ = $0.undecided.insert(number) } }
 
-    /// Notes that the name of a download is decided, or that no download has to wait for it.
+    /// Records that the file name of a download is known, or that no other download needs to wait for it.
     func decided(_ number: Int) {
         let ready = turns.withLock { turns in
             guard turns.undecided.remove(number) != nil, !turns.waiters.isEmpty else {
@@ -81,11 +83,11 @@ final class NameBoard: Sendable {
         for isOver in ready { isOver.finish() }
     }
 
-    /// Returns whether the names of all downloads before this one are decided.
+    /// Returns whether the file names of all earlier downloads in the list are known.
     func isTurn(of number: Int) -> Bool { turns.withLock { $0.isTurn(of: number) } }
 
-    /// Returns when the names of all downloads before this one are decided, when the mailbox gets a stop, or after some
-    /// time.
+    /// Returns when the file names of all earlier downloads in the list are known, when the mailbox gets a stop, or
+    /// after `patience`.
     nonisolated(nonsending) func turn(of number: Int, _ mailbox: TransferMailbox, _ after: DelayedCall) async {
         let (stream, isOver) = AsyncStream<Void>.makeStream()
         let waits = turns.withLock { turns in
@@ -103,7 +105,7 @@ final class NameBoard: Sendable {
 }
 
 extension Place {
-    /// The place of the file with the same name and a number; 0 is the plain name.
+    /// Returns the place of the file with the same name and a number; 0: the name without a number.
     func numbered(_ number: Int) -> Place {
         number == 0 ? self : Place(directory: directory, name: SafeFileName.numbered(name, number))
     }

@@ -1,17 +1,17 @@
 internal import TowlineCore
 
-/// A table of values by origin, which finds the origin of the last lookup without hashing its name: in a list of small
-/// files nearly all lookups are for the same origin.
+/// A dictionary from the origin of a URL (`scheme://host:port`) to a value. A second lookup of the same origin needs no
+/// hash of its name: in a list of small files nearly all lookups are for the same origin.
 struct OriginTable<Value> {
     private var indices: [HTTPURL.Origin: Int] = [:]
-    /// The origin of each row. Apart from the values, because a comparison with an element of an array of both copies
-    /// both.
+    /// The origin of each row. Separate from the values, because a comparison with an element of one array with both
+    /// would copy both.
     private var origins: [HTTPURL.Origin] = []
     private var values: [Value] = []
-    /// The row of the last lookup.
+    /// The row that the last lookup found, which the next lookup tries first.
     private var last = 0
 
-    /// The number of origins.
+    /// The number of origins in the table.
     var count: Int { origins.count }
 
     /// The origins with their values.
@@ -20,8 +20,8 @@ struct OriginTable<Value> {
     /// Returns the value of an origin; `nil` if the table has no value for it.
     mutating func value(of origin: HTTPURL.Origin) -> Value? { find(origin).map { values[$0] } }
 
-    /// Changes the value of an origin, which is first set to `added` if the table has no value for it. Returns the
-    /// result of `body`; `nil` if there is no value and `added` is `nil`.
+    /// Changes the value of an origin with `body` and returns its result. If the table has no value for the origin,
+    /// first adds `added`; if that is `nil`, too, returns `nil` without a change.
     @discardableResult
     mutating func change<Answer>(
         _ origin: HTTPURL.Origin, adding added: @autoclosure () -> Value? = nil, _ body: (inout Value) -> Answer
@@ -45,7 +45,7 @@ struct OriginTable<Value> {
         return last
     }
 
-    /// Removes the value of an origin. The last row moves to its row.
+    /// Removes the value of an origin. The last row of the table moves into the free row.
     mutating func remove(_ origin: HTTPURL.Origin) {
         guard let index = indices.removeValue(forKey: origin) else { return }
         let end = origins.count - 1

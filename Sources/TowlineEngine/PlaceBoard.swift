@@ -1,14 +1,15 @@
 import Synchronization
 
-/// The places that the transfers of this process use, each with its source. Locks on disk separate processes. This
-/// board distinguishes two downloads of one process that want one name from two processes with one download.
+/// The destinations (directory and name) that the transfers of this process use, each with the URL of its download.
+/// Locks on disk separate processes. Within a process, this board also shows whether the same URL or another one has a
+/// name.
 final class PlaceBoard: Sendable {
     private let users = Mutex<[Place: String]>([:])
 
-    /// Returns the source of the transfer that uses a place; `nil` if no transfer does.
+    /// Returns the URL of the transfer that uses a place; `nil` if no transfer does.
     func user(of place: Place) -> String? { users.withLock { $0[place] } }
 
-    /// Takes a place if no transfer uses it.
+    /// Enters the URL `source` for a place if no transfer uses the place.
     ///
     /// - Returns: `true` if the place was free. One of several concurrent calls succeeds.
     func take(_ place: Place, by source: String) -> Bool {
@@ -19,9 +20,9 @@ final class PlaceBoard: Sendable {
         }
     }
 
-    /// Takes a place whose lock on disk the caller holds.
+    /// Enters the URL `source` for a place whose lock on disk the caller holds, whatever was entered before.
     func occupy(_ place: Place, by source: String) { users.withLock { $0[place] = source } }
 
-    /// Releases a place.
+    /// Removes the entry of a place, so that another transfer can use it.
     func leave(_ place: Place) { users.withLock { $0[place] = nil } }
 }

@@ -1,19 +1,19 @@
 package import TowlineCore
 
-/// The server's response for a URL, to the same request with which a download begins.
+/// The result of `Probe.run`: the server's response to the request with which a download of the URL would begin.
 package struct ProbeReport: Sendable {
-    /// The URL of the final response.
+    /// The URL that sent the final response, after all redirects.
     package var finalURL: HTTPURL
-    /// The URLs that redirected to `finalURL`, in order.
+    /// The URLs that redirected, in order; empty without a redirect.
     package var redirects: [HTTPURL]
     /// The head of the final response.
     package var head: ResponseHead
-    /// The facts in `head`.
+    /// The facts in `head`, such as length, file name, validators and checksums.
     package var facts: ResponseFacts
-    /// `true` if the response was a 206, so that range requests work.
+    /// `true` if the response has the status 206 (Partial Content), so that range requests work.
     package var givesRanges: Bool
 
-    /// Returns whether an interrupted download can request the rest.
+    /// Returns whether an interrupted download can request only the missing bytes.
     package var offersRanges: Bool { givesRanges || facts.acceptsRanges == true }
 
     /// A text that says whether an interrupted download resumes, and what proves that the file is unchanged.
@@ -44,15 +44,15 @@ package struct ProbeReport: Sendable {
     }
 }
 
-/// A request like that of a download, for the response head only.
+/// Sends the first request of a download and reads the response head only, to show what the server offers.
 package enum Probe {
     private enum Event: Sendable {
         case answered(AttemptID, ResponseVerdict, ResponseHead)
         case ended(AttemptID, AttemptResult)
     }
 
-    /// Sends the request and returns a report of the response. Throws the error with which a download would fail before
-    /// its first byte, without any retry.
+    /// Sends the request, follows redirects, and returns a report of the final response. Throws the error with which a
+    /// download would fail before its first byte, without any retry.
     package static func run(
         _ options: DownloadOptions, transport: any Transport
     ) async throws(TowlineError) -> ProbeReport {
@@ -109,7 +109,7 @@ package enum Probe {
     }
 }
 
-/// A receiver that judges the head and closes the connection.
+/// A receiver that evaluates the response head and closes the connection without reading the body.
 private final class HeadReceiver: AttemptReceiver {
     private let question: ResponseQuestion
     private let answered: @Sendable (ResponseVerdict, ResponseHead) -> Void

@@ -1,7 +1,7 @@
 internal import TowlineCore
 import Synchronization
 
-/// A token bucket that many attempts share. Takes a lock only if a limit is set.
+/// A rate limit in bytes per second that many attempts share (a token bucket). Takes a lock only if a limit is set.
 package final class RateLimiter: Sendable {
     private let bucket: Mutex<TokenBucket>
     private let hasRate: Atomic<Bool>
@@ -10,14 +10,14 @@ package final class RateLimiter: Sendable {
     /// Creates a limiter. `rate`: bytes per second; 0: no limit.
     package convenience init(rate: Int64) { self.init(rate: rate) { MonotonicClock.now } }
 
-    /// Creates a limiter that uses `clock`.
+    /// Creates a limiter that reads the time from `clock`. `rate`: bytes per second; 0: no limit.
     package init(rate: Int64, clock: @escaping @Sendable () -> Duration) {
         self.clock = clock
         bucket = Mutex(TokenBucket(rate: rate, now: clock()))
         hasRate = Atomic(rate > 0)
     }
 
-    /// Changes the rate while transfers run.
+    /// Changes the limit to `rate` bytes per second, also while transfers run; 0: no limit.
     package func setRate(_ rate: Int64) {
         bucket.withLock { bucket in
             bucket.setRate(rate, now: clock())
@@ -32,13 +32,14 @@ package final class RateLimiter: Sendable {
     /// Returns whether a limit is set. Takes no lock.
     var isLimited: Bool { hasRate.load(ordering: .relaxed) }
 
-    /// Takes `bytes` and returns `nil`. If the limit does not allow that, takes nothing and returns the time to wait.
+    /// Subtracts `bytes` received bytes from the allowance and returns `nil`. If the rate limit does not allow that
+    /// many now, subtracts none and returns the time to wait before another call.
     func take(_ bytes: Int) -> Duration? {
         guard isLimited else { return nil }
         return bucket.withLock { $0.take(bytes, now: clock()) }
     }
 
-    /// Puts back bytes that were taken and could not be used.
+    /// Adds bytes to the allowance again that `take` subtracted but that could not be processed.
     func giveBack(_ bytes: Int) {
         guard isLimited else { return }
         bucket.withLock { $0.giveBack(bytes) }

@@ -1,6 +1,6 @@
 internal import TowlineCore
 
-/// The readers of a transfer's bytes while they arrive, each with the range that it will read next.
+/// The readers of a file while it is downloaded, each with the byte range that it will read next.
 struct ReaderList: Sendable {
     private struct Reader {
         var window = ByteRange(0, 0)
@@ -11,13 +11,13 @@ struct ReaderList: Sendable {
     private var nextNumber = 1
     private var isOver = false
 
-    /// Returns whether there are no readers.
+    /// Returns whether no code reads the file.
     var isEmpty: Bool { readers.isEmpty }
 
     /// Adds a reader.
     ///
-    /// - Returns: the number of the reader, and a stream that yields whenever more bytes may be there and ends with the
-    ///   transfer.
+    /// - Returns: the number of the reader, and a stream that yields whenever more bytes may have arrived and ends with
+    ///   the transfer.
     mutating func open() -> (number: Int, pulse: AsyncStream<Void>) {
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let number = nextNumber
@@ -26,9 +26,10 @@ struct ReaderList: Sendable {
         return (number, stream)
     }
 
-    /// Notes the range that a reader will read next.
+    /// Records the byte range `window` that a reader will read next. `isWaiting`: its first bytes have not arrived.
     ///
-    /// - Returns: `true` if that changes the plan: the reader waits, wanted nothing before, or has moved far.
+    /// - Returns: `true` if the transfer must change the order of its requests: the reader waits, wanted no bytes
+    ///   before, or has moved far.
     mutating func move(_ number: Int, to window: ByteRange, isWaiting: Bool) -> Bool {
         guard let old = readers[number]?.window, old != window else { return false }
         guard ReadWindow.isNews(window, after: old, isWaiting: isWaiting) else { return false }
@@ -38,20 +39,21 @@ struct ReaderList: Sendable {
 
     /// Removes a reader, and ends its stream.
     ///
-    /// - Returns: `true` if bytes were wanted for this reader.
+    /// - Returns: `true` if the transfer requested bytes first for this reader, so that the order of its requests
+    ///   changes.
     mutating func close(_ number: Int) -> Bool {
         guard let reader = readers.removeValue(forKey: number) else { return false }
         reader.pulse.finish()
         return !reader.window.isEmpty
     }
 
-    /// The ranges that readers want, the newest reader first: a player that jumps opens a new connection before it
+    /// The byte ranges that readers want, the newest reader first: a player that jumps opens a new connection before it
     /// closes the old one.
     var wanted: [ByteRange] {
         readers.sorted { $0.key > $1.key }.map(\.value.window).filter { !$0.isEmpty }
     }
 
-    /// Signals all readers that more bytes may be there.
+    /// Signals all readers that more bytes may have arrived.
     func wake() {
         for reader in readers.values { reader.pulse.yield() }
     }

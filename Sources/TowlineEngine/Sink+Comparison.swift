@@ -1,7 +1,8 @@
 internal import TowlineCore
 
 extension Sink {
-    /// Returns whether the sink holds `bytes` at `offset`.
+    /// Reads the sink at `offset` and returns whether its bytes there equal `bytes`. `false` also if the sink has fewer
+    /// bytes.
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) -> Bool {
         var done = 0
         var isEqual = true

@@ -1,7 +1,7 @@
 internal import TowlineCore
 import Synchronization
 
-/// A source of ticks for one transfer, which checks its state at each tick, from `start` to `end`.
+/// A repeating timer for one transfer, which checks its state at each tick, from `start` to `end`.
 final class Ticker: Sendable {
     private enum State {
         case waiting
@@ -13,23 +13,23 @@ final class Ticker: Sendable {
     private let after: DelayedCall
     private let tick: @Sendable (Occasion) -> Void
 
-    /// The reason for a call of the transfer.
+    /// The reason for a call of the ticker's function.
     enum Occasion {
         /// The ticker was started.
         case start
-        /// The duration of `sleep` is over.
+        /// The duration of the last `sleep` is over.
         case tick
     }
 
     /// - Parameters:
-    ///   - after: the timer.
-    ///   - tick: called for each occasion; it answers with a call of `sleep`, now or later.
+    ///   - after: the timer that `sleep` uses.
+    ///   - tick: the function that is called for each occasion; it calls `sleep` for the next tick, now or later.
     init(after: @escaping DelayedCall, _ tick: @escaping @Sendable (Occasion) -> Void) {
         self.after = after
         self.tick = tick
     }
 
-    /// Starts the ticker, unless it was started or ended before.
+    /// Starts the ticker and calls its function with `.start`, unless it was started or ended before.
     func start() {
         let begins = state.withLock { state in
             guard case .waiting = state else { return false }
@@ -39,7 +39,8 @@ final class Ticker: Sendable {
         if begins { tick(.start) }
     }
 
-    /// Ticks after `duration`. Called once for each tick: a busy transfer does not collect a backlog of ticks.
+    /// Calls the ticker's function with `.tick` after `duration`. Called once for each tick: a busy transfer does not
+    /// collect a backlog of ticks.
     func sleep(for duration: Duration) {
         guard !isOver else { return }
         after(duration) { [weak self] in
@@ -50,16 +51,16 @@ final class Ticker: Sendable {
 
     private var isOver: Bool { state.withLock { if case .over = $0 { true } else { false } } }
 
-    /// Ends the ticker, for good.
+    /// Stops the ticker permanently: its function is not called for later ticks.
     func end() { state.withLock { $0 = .over } }
 }
 
-/// A board that starts the tickers of transfers that still run after a delay.
+/// Starts the tickers of transfers that still run after a delay.
 ///
 /// Small files are complete before that, so that ten thousand of them in a row need no task and no timer each.
 final class TickerBoard: Sendable {
     private struct State {
-        /// The tickers to start, in the order in which they are due.
+        /// The tickers to start, each with its time, earliest first.
         var waiting: [(ticker: Ticker, due: Duration)] = []
         var isWatched = false
     }
@@ -70,14 +71,14 @@ final class TickerBoard: Sendable {
     private let clock: @Sendable () -> Duration
 
     /// - Parameters:
-    ///   - after: the timer.
-    ///   - clock: the time with which due times are compared.
+    ///   - after: the timer that starts the tickers.
+    ///   - clock: the monotonic time with which the start times are compared.
     init(after: @escaping DelayedCall, clock: @escaping @Sendable () -> Duration) {
         self.after = after
         self.clock = clock
     }
 
-    /// Starts a ticker after `delay`, or up to `TickPolicy.grace` later, unless it ends before.
+    /// Starts a ticker after `delay`, or up to `TickPolicy.grace` (50 ms) later, unless the ticker ends before.
     func startSoon(_ ticker: Ticker, after delay: Duration = TickPolicy.grace) {
         let due = clock() + delay
         let needsWatch = state.withLock { state in
@@ -89,7 +90,7 @@ final class TickerBoard: Sendable {
         if needsWatch { watch() }
     }
 
-    /// Ends a ticker, started or not.
+    /// Ends a ticker permanently, whether or not it was started.
     func end(_ ticker: Ticker) {
         state.withLock { state in
             guard let index = state.waiting.firstIndex(where: { $0.ticker === ticker }) else { return }
@@ -113,5 +114,5 @@ final class TickerBoard: Sendable {
     }
 }
 
-/// A function that calls `body` after `delay`. `body` must return soon.
+/// A timer: a function that calls `body` once after `delay`. `body` must return soon.
 package typealias DelayedCall = @Sendable (_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Void

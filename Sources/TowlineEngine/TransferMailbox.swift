@@ -1,17 +1,19 @@
 internal import TowlineCore
 import Synchronization
 
-/// The queue of events for the code that runs a transfer. Any thread may post. Only one task may take.
+/// The queue of events for the task that runs a transfer, such as responses, ticks and stops. Any thread may post. Only
+/// one task may take.
 final class TransferMailbox: Sendable {
-    /// An event that a transfer handles.
+    /// An event that a transfer handles, posted by its attempts, its storage, its ticker or its user.
     enum Event: Sendable {
         case attempt(AttemptWriter.Report)
-        /// An event of a sink; `nil`: of the destination, with any sink.
+        /// An event of a sink (a part file), which the identifier names; `nil`: an event that applies to any sink of
+        /// the transfer.
         case storage(TransferEvent, of: ObjectIdentifier?)
-        /// The sink has published the file.
+        /// The sink with the given identifier has published the file.
         case published(PublishedFile, of: ObjectIdentifier)
         case checkpoint(TransferEvent, of: ObjectIdentifier, start: Duration, bytes: Int64)
-        /// The transfer has lasted longer than a moment. Regular ticks follow.
+        /// The transfer has lasted longer than a moment, about 50 ms. Regular `tick` events follow.
         case look
         case tick
         case nudge
@@ -21,18 +23,19 @@ final class TransferMailbox: Sendable {
 
     private struct State {
         var events: [Event] = []
-        /// The continuation of `take`. The code that removes it from here resumes it, once. Unchecked, because a
-        /// checked continuation costs as much as the rest of the exchange.
+        /// The suspended call of `take`; `nil` if none waits. The code that removes it from here resumes it, once.
+        /// Unchecked, because a checked continuation costs as much as the rest of the exchange.
         var taker: UnsafeContinuation<[Event], Never>?
         var isClosed = false
         var isStopped = false
-        /// The function to call at the first stop; `nil` if none.
+        /// The function to call at the first `stop` event; `nil` if none.
         var stopped: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
 
-    /// Adds an event for the next `take`. Does nothing after `close`.
+    /// Adds an event for the next `take`. Does nothing after `close`. A `stop` event also calls the function of
+    /// `whenStopped`.
     func post(_ event: Event) {
         let (taker, stopped) = state.withLock { state in
             guard !state.isClosed else {
@@ -51,8 +54,8 @@ final class TransferMailbox: Sendable {
         stopped?()
     }
 
-    /// Calls `body` at the first stop, or now if a stop was posted before; `nil` removes it. The transfer uses this
-    /// while it waits for something other than events.
+    /// Calls `body` at the first `stop` event, or now if one was posted before; `nil` removes the function. The
+    /// transfer uses this while it waits for something other than events, such as reading a file.
     func whenStopped(_ body: (@Sendable () -> Void)?) {
         let isStopped = state.withLock { state in
             state.stopped = body
@@ -61,8 +64,8 @@ final class TransferMailbox: Sendable {
         if isStopped { body?() }
     }
 
-    /// Returns the events since the last call, in their order, and waits for the first one. Only one call may run at a
-    /// time, and none after `close`.
+    /// Returns the events since the last call, in their order; if there are none, waits for one. Only one call may run
+    /// at a time, and none after `close`.
     nonisolated(nonsending) func take() async -> [Event] {
         await withUnsafeContinuation { taker in
             let events = state.withLock { state in

@@ -1,22 +1,23 @@
 package import TowlineCore
 
-/// The result of a transfer that succeeded.
+/// The result of a transfer (one run of a download) that succeeded.
 package struct CompletedTransfer: Hashable, Sendable {
-    /// The kinds of results.
+    /// The kinds of success: the file was downloaded, was not needed, or was written to an output.
     package enum Outcome: Hashable, Sendable {
-        /// The file was published by this transfer.
+        /// This transfer downloaded the file and gave it its final name.
         case published(PublishedFile)
-        /// The complete file already existed. Nothing was downloaded.
+        /// The destination already had the complete file, so no bytes were downloaded.
         case alreadyThere(PublishedFile)
-        /// The file already existed, and the server has no other version.
+        /// The destination already had the file, and the server has no other version.
         case upToDate(PublishedFile)
-        /// The name was taken, and the user chose to skip the download.
+        /// The file name was taken, and the user chose to keep the existing file (`ExistingPolicy.skip`).
         case skipped(path: String)
-        /// The bytes went to standard output (`-`), a descriptor, a FIFO or a device.
+        /// The bytes went in order to the output `to`: standard output (`-`), a descriptor, a FIFO or a device.
+        /// `length` is their number.
         case streamed(length: Int64, to: String = "-")
     }
 
-    /// The kind of result.
+    /// The kind of result, with the file or output.
     package let outcome: Outcome
     /// The number of body bytes that this transfer received from the network.
     package let receivedBytes: Int64
@@ -28,17 +29,19 @@ package struct CompletedTransfer: Hashable, Sendable {
     }
 }
 
-/// The observer of a transfer. Calls come from any thread, one at a time for each transfer, and must return soon.
+/// An observer of one transfer, which shows its progress. Calls come from any thread, one at a time for each transfer,
+/// and must return soon.
 package protocol TransferObserver: AnyObject, Sendable {
     /// Reports the state of the transfer, a few times a second and whenever the state changes.
     func progressed(_ snapshot: TransferSnapshot)
-    /// Reports a notice for the user.
+    /// Reports a notice for the user, such as a warning or the start of a retry.
     func noticed(_ notice: TransferNotice)
-    /// Reports one line about a step of the transfer (`TransferTrace`), if `TransferServices.traces` is set.
+    /// Reports one line about a step of the transfer (`TransferTrace`) for debugging, if `TransferServices.traces` is
+    /// set.
     func traced(_ line: String)
 }
 
 extension TransferObserver {
-    /// Ignores the line.
+    /// Ignores the line: the default for an observer that shows no traces.
     package func traced(_ line: String) {}
 }

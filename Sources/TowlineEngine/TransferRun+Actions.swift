@@ -1,6 +1,6 @@
 internal import TowlineCore
 
-/// Performing the actions of the state machine.
+/// The actions that the state machine decides, such as sending a request or publishing the file.
 extension TransferRun {
     func perform(_ actions: [TransferAction]) {
         for action in actions { perform(action) }
@@ -31,10 +31,10 @@ extension TransferRun {
 
     // MARK: Attempts
 
-    /// Returns the writer of a running attempt; `nil` if the attempt has ended.
+    /// Returns the response receiver of a running attempt; `nil` if the attempt has ended.
     func writer(_ id: AttemptID) -> AttemptWriter? { writers.first { $0.plan.id == id } }
 
-    /// Releases the journal slot of an attempt.
+    /// Releases the journal slot with which an attempt records its written bytes, so that another attempt can use it.
     func giveBackSlot(_ id: AttemptID) {
         guard let index = slots.firstIndex(where: { $0.id == id }) else { return }
         part?.journal?.release(slots.remove(at: index).slot)
@@ -57,8 +57,8 @@ extension TransferRun {
                 hostCeiling: services.board.ceiling(plan.url.origin), receiveBuffer: receiveBuffer))
     }
 
-    /// The receive buffer of a connection in bytes, `nil` without a rate limit: the connection's share of a quarter of
-    /// a second. More bytes would be sent for nothing when a response is cut.
+    /// The size in bytes of the kernel's receive buffer for a new connection: its share of the bytes of a quarter of a
+    /// second at the rate limit; `nil` without a limit. More bytes would be sent for nothing when a response is cut.
     private var receiveBuffer: Int? {
         guard isLimited, let rate = [limiter.rate, services.limiter.rate].filter({ $0 > 0 }).min() else { return nil }
         let share = rate / 4 / Int64(max(1, options.connections ?? 1))
@@ -110,7 +110,7 @@ extension TransferRun {
 }
 
 extension Sink {
-    /// Publishes the file and returns the event that reports the result.
+    /// Publishes the file and returns the event that reports the result: the published file or the error.
     func published(_ terms: PublishTerms) async -> TransferMailbox.Event {
         do throws(TowlineError) {
             return .published(try await publish(terms), of: ObjectIdentifier(self))
@@ -121,7 +121,8 @@ extension Sink {
 }
 
 extension ByteRange {
-    /// Returns the range up to the first byte beyond a limit, which shows that the file is longer; `nil`: no limit.
+    /// Returns the range without the bytes beyond offset `most` (the size limit), except the first, which shows that
+    /// the file is longer; `nil`: no limit.
     fileprivate func clipped(to most: Int64?) -> ByteRange {
         guard let most, most < .max else { return self }
         return ByteRange(lowerBound, max(lowerBound, min(upperBound, most + 1)))

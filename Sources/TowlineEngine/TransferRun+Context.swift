@@ -1,12 +1,12 @@
 internal import TowlineCore
 
 extension TransferRun {
-    /// Returns the context for the next event. If the transfer needs a batch slot or admission to the host for its next
-    /// attempt, and can have them, it has them afterwards.
+    /// Returns the facts that the state machine needs for its next decision. If the transfer needs a batch slot, or to
+    /// be counted by the host, for its next attempt, and can have them, it has them afterwards.
     func context() -> TransferContext {
         let shared = writers.count { $0.plan.sharing == .one }
         let origin = machine.nextOrigin
-        let host = services.board.standing(origin)
+        let host = services.board.state(of: origin)
         let sharing = mayShareConnections ? host.sharing : .none
         let now = services.now
         let hasSlot = takeBackSlot()
@@ -21,7 +21,7 @@ extension TransferRun {
         context.hasSlot = hasSlot
         if !options.mirrors.isEmpty {
             context.mirrors = machine.mirrorOrigins.map { origin in
-                let host = services.board.standing(origin)
+                let host = services.board.state(of: origin)
                 let own = writers.count { $0.plan.sharing != .one && $0.plan.url.origin == origin }
                 return TransferContext.MirrorHost(
                     notBefore: host.notBefore, ceiling: host.ceiling,
@@ -31,19 +31,19 @@ extension TransferRun {
         return context
     }
 
-    /// Returns the context for the end of an attempt.
+    /// Returns the facts for the decision after an attempt has ended.
     func context(_ id: AttemptID) -> TransferContext {
         var context = context()
         context.othersWork = othersWork(at: id)
         return context
     }
 
-    /// Returns the context for a response, with the facts about its redirect target. If this transfer may have a
-    /// connection of its own there (`elsewhere.mayConnect`), it is already admitted.
+    /// Returns the facts for the decision about a response, with those about the host that it redirects to. If this
+    /// transfer may have a connection of its own there (`elsewhere.mayConnect`), the host already counts it.
     func context(_ id: AttemptID, _ verdict: ResponseVerdict) -> TransferContext {
         var context = context(id)
         guard let origin = machine.leads(id, verdict) else { return context }
-        let host = services.board.standing(origin)
+        let host = services.board.state(of: origin)
         context.elsewhere.notBefore = host.notBefore
         if host.notBefore ?? .zero > context.now { services.board.led(from: options.url.origin, to: origin) }
         if mayShareConnections, machine.mayShare { context.elsewhere.sharing = host.nextSharing }

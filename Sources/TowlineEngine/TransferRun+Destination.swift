@@ -1,11 +1,11 @@
 internal import TowlineCore
 
-/// The transfer and its destination.
+/// The steps of a transfer that inspect and prepare its destination.
 extension TransferRun {
     var part: OpenPart? { destination.part }
 
-    /// Inspects the destination, and returns the actions for the first request: no actions if no request is needed, or
-    /// if an existing file must be read first.
+    /// Inspects the destination, and returns the actions for the first request. Returns no actions if no request is
+    /// needed (`ending` is then set), or if an existing file must be read first.
     func begin() throws(TowlineError) -> [TransferAction] {
         try checkFields()
         var held: HeldDownload?
@@ -35,17 +35,15 @@ extension TransferRun {
         }
     }
 
-    /// Prepares the destination for a response.
+    /// Creates or opens the part file for a response, and passes the result to the state machine as an event.
     func prepare(_ plan: PreparePlan) {
         if options.target.isStream { return step(.prepared) }
-        let old = part.map { ObjectIdentifier($0.sink) }
+        let replacements = destination.replacements
         prepared(plan) { () throws(TowlineError) in try destination.prepare(plan, isAtHand: isAtHand) }
-        if old != nil, old != part.map({ ObjectIdentifier($0.sink) }) {
-            checkpoints = CheckpointPolicy(now: services.now)
-        }
+        if destination.replacements > replacements { checkpoints = CheckpointPolicy(now: services.now) }
     }
 
-    /// Returns whether the complete body of the response is in memory.
+    /// Returns whether the complete body of the response that is being handled is in memory.
     private var isAtHand: Bool { delivered.flatMap { writer($0)?.holdsWhole } ?? false }
 
     private func prepared(
@@ -64,7 +62,8 @@ extension TransferRun {
         }
     }
 
-    /// Waits until all earlier entries of the list have their names, and prepares the destination.
+    /// Waits until all earlier entries of the batch have their file names, and then prepares the destination for a
+    /// response.
     nonisolated(nonsending) func prepareInTurn(_ plan: PreparePlan) async {
         await destination.turn()
         // The wait has a time limit, so earlier entries may still have no name.
@@ -78,14 +77,14 @@ extension TransferRun {
 
     // MARK: Checksums of existing files
 
-    /// The least length in bytes of an existing file that is announced before it is read.
+    /// The minimum length in bytes of an existing file for a notice to the user before it is read.
     private static let longProof: Int64 = 64 << 20
 
-    /// Reads the existing files whose checksums decide, and continues.
+    /// Reads each existing file whose checksum decides about the download, and then continues the transfer.
     nonisolated(nonsending) func prove() async {
         while let next = destination.proof.take() {
             do throws(TowlineError) {
-                try await settle(next)
+                try await compareChecksum(next)
                 if let plan = next.plan {
                     if destination.outcome == nil { prepare(plan) } else { step(.stop) }
                 } else {
@@ -105,7 +104,7 @@ extension TransferRun {
         if waitingForName == nil { concludeDelivered() }
     }
 
-    private nonisolated(nonsending) func settle(_ proof: Destination.Proof) async throws(TowlineError) {
+    private nonisolated(nonsending) func compareChecksum(_ proof: Destination.Proof) async throws(TowlineError) {
         if proof.length >= Self.longProof {
             let name = proof.checksum.algorithm.rawValue
             destination.tell(

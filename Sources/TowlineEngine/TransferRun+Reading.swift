@@ -1,6 +1,6 @@
 internal import TowlineCore
 
-/// Reading the received bytes while the rest arrives.
+/// Reading the bytes of the file that have arrived while the rest is downloaded.
 extension TransferRun {
     /// See `TransferRunner.closeReader`.
     func closeReader(_ number: Int) {

@@ -1,9 +1,9 @@
 internal import TowlineCore
 
-/// A download of a batch that leaves its slot to others.
+/// The batch slot (the right to run in a batch) of a download that waits: it lends the slot to other downloads.
 extension TransferRun {
-    /// Leaves the slot while the download waits for its next attempt, or while a silent host does not respond. Takes
-    /// the slot back with the response.
+    /// Lends the slot to other downloads while this one waits for its next attempt, or while a silent host does not
+    /// respond. Takes the slot back when the response comes.
     func rest() {
         guard let batchSlot else { return }
         yieldToOthers()
@@ -30,11 +30,12 @@ extension TransferRun {
         if isResting { giveUpAdmission() }
     }
 
-    /// The time after which a host that has never responded counts as silent. Over a satellite, the connection and the
-    /// response take more than a second.
+    /// The time without a response after which a host that has never responded counts as silent. Over a satellite, the
+    /// connection and the response take more than a second.
     private static let silence = Duration.milliseconds(1500)
 
-    /// The number of responses to others, and the time, after which a host counts as serving one request at a time.
+    /// The number of responses to other downloads, and the waiting time, after which a host that has not responded to
+    /// this download counts as serving one request at a time.
     private static let othersServed = 1, kept = Duration.seconds(5)
 
     /// Cancels the first request of this download once if its host responds to other downloads and not to this one:
@@ -50,14 +51,14 @@ extension TransferRun {
         services.transport.cancel(plan.id)
     }
 
-    /// Notes the time of a request that is sent while no other runs.
+    /// Records the time of a request that is sent while no other runs, and the number of earlier responses of its host.
     func noteRequest(at time: Duration, answersBefore: Int) {
         unansweredSince = time
         self.answersBefore = answersBefore
     }
 
-    /// Returns whether the next attempt may begin: the download has its slot in the batch, or the host is silent, so
-    /// that the attempt needs no slot.
+    /// Takes the slot back for the next attempt. Returns whether that attempt may begin: the download has its slot, or
+    /// the host is silent, so that the attempt needs no slot.
     func takeBackSlot() -> Bool {
         guard isResting, let batchSlot else { return true }
         if let wait = machine.wait(now: services.now), wait > .zero { return false }
@@ -68,14 +69,14 @@ extension TransferRun {
         return !isResting
     }
 
-    /// Notes that the host of an attempt responded.
+    /// Records that the host of an attempt responded, so that it no longer counts as silent.
     func noteAnswer(of id: AttemptID) {
         unansweredSince = nil
         guard let batchSlot, let writer = writer(id) else { return }
         batchSlot.note(silence: false, of: writer.plan.url.origin)
     }
 
-    /// Notes that the host of an attempt did not respond, if that is why the attempt failed.
+    /// Records that the host of an attempt is silent, if the attempt failed because no response came.
     func noteSilence(of id: AttemptID, _ result: AttemptResult) {
         guard let batchSlot, unansweredSince != nil, let writer = writer(id),
             case .failed(let failure) = result

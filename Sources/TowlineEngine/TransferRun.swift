@@ -1,7 +1,8 @@
 internal import TowlineCore
 import Synchronization
 
-/// One transfer: passes events to the `TransferStateMachine` and performs the actions that it returns.
+/// Runs one transfer (one run of a download): passes events to the `TransferStateMachine`, which decides, and performs
+/// the actions that it returns.
 ///
 /// Only the task or the actor (`TransferRunner`) that runs the transfer may use this type. Rare events arrive through
 /// the mailbox. Received bytes do not pass through this type (see `AttemptWriter`).
@@ -14,54 +15,56 @@ final class TransferRun {
     let destination: Destination
     weak var observer: (any TransferObserver)?
     var machine: TransferStateMachine
-    /// The event in progress, then the events that `step` received meanwhile. A `nil` context means the context at the
-    /// time of handling.
+    /// The event that `step` handles, then the events that `step` received meanwhile. A `nil` context means that the
+    /// context is read when the event is handled.
     private var steps: [(TransferEvent, TransferContext?)] = []
-    /// The writers of the running attempts.
+    /// The receivers of the running attempts' responses.
     var writers: [AttemptWriter] = []
-    /// The origin at which this transfer is admitted with connections of its own; `nil` if none.
+    /// The host that counts this transfer as one with connections of its own (`HostBoard.admit`); `nil` if no host
+    /// does.
     var admission: HTTPURL.Origin?
     var slots: [(id: AttemptID, slot: any JournalSlot)] = []
-    /// The attempt whose complete response is being handled while its body is in memory; `nil` if none.
+    /// The attempt whose complete response is being handled while its body is in memory; `nil` without one.
     var delivered: AttemptID?
     var checkpoints: CheckpointPolicy
-    /// The checkpoint in progress; `nil` if none.
+    /// The task that makes the written bytes durable now; `nil` if no such task runs.
     var checkpoint: Task<Void, Never>?
     var storageTask: Task<Void, Never>?
-    /// The terms for publishing a complete small file or stream, which has no journal. `run` publishes it itself,
-    /// because the transfer waits for nothing else.
+    /// The options for publishing a complete small file or stream, which has no journal; `nil` if none is to be
+    /// published. `run` publishes it itself, because the transfer waits for nothing else.
     var publishing: PublishTerms?
     var published: PublishedFile?
     var ending: TransferEnding?
-    /// The purpose of the stop; `nil` if the transfer was not stopped.
+    /// The reason of the last stop, which limits the time for the last sync; `nil` if the transfer was not stopped.
     private var stopPurpose: StopPurpose?
     var lastIntact: Duration
     var readers = ReaderList()
     let limiter: RateLimiter
     let mailbox: TransferMailbox
-    /// The first request, sent before this transfer was created; `nil` without one, and after it is taken over or
-    /// abandoned.
+    /// The first request, sent before this transfer was created; `nil` if none was sent, or after it was taken over or
+    /// cancelled.
     var headStart: HeadStart?
-    /// The attempt that the host board already counts as ended (`HeadStart.isOver`); `nil` if none.
+    /// The attempt that the host board already counts as ended (`HeadStart.isOver`); `nil` without one.
     var counted: AttemptID?
     let launcher: AttemptLauncher
-    /// The slot in a batch; `nil` outside a batch. `isResting`: other downloads may use the slot until the next
+    /// The right to run in a batch; `nil` outside a batch. `isResting`: other downloads may use it until the next
     /// attempt.
     let batchSlot: BatchSlots.Slot?
     var isResting = false
-    /// The entry in a batch; `nil` outside a batch.
+    /// The entry in the list of a batch; `nil` outside a batch.
     let item: BatchRoster.Item?
-    /// The plan of a response that waits until all earlier downloads of the list have their names; `nil` if none waits.
+    /// The plan of a response that waits until all earlier downloads of the batch have their file names; `nil` if none
+    /// waits.
     var waitingForName: PreparePlan?
-    /// The time at which a request was sent while no other ran; `nil` after a response.
+    /// The time at which a request was sent while no other ran; `nil` after a response. Used to detect a silent host.
     var unansweredSince: Duration?
-    /// The number of responses that the host had given by then.
+    /// The number of responses that the host had given to this process at the time `unansweredSince`.
     var answersBefore = 0
-    /// `true` after the first request was cancelled because the host served other downloads.
+    /// `true` after the first request was cancelled because the host responded to other downloads and not to this one.
     var hasYielded = false
-    /// The host that delivers bytes to this transfer, as entered in the host board; `nil` if none.
-    var worksAt: HTTPURL.Origin?
-    /// The source of `.look` and `.tick` events, which begin if the transfer lasts longer than a moment.
+    /// The host that sends bytes to this transfer, as counted in `HostBoard.working`; `nil` if no host does.
+    var activeHost: HTTPURL.Origin?
+    /// The timer that posts `.look` and `.tick` events, once the transfer has lasted longer than about 50 ms.
     private let ticker: Ticker
     private static let nextBlock = Atomic<UInt64>(1)
 
@@ -71,10 +74,10 @@ final class TransferRun {
     /// Creates a transfer, which does nothing before `run`.
     ///
     /// - Parameters:
-    ///   - mailbox: the mailbox for events.
+    ///   - mailbox: the queue that receives the transfer's events.
     ///   - headStart: the first request, if it was already sent.
-    ///   - slot: the download's slot in a batch.
-    ///   - item: the download's entry in a batch.
+    ///   - slot: the download's right to run in a batch; `nil` outside a batch.
+    ///   - item: the download's entry in the list of a batch; `nil` outside a batch.
     init(
         options: DownloadOptions, services: TransferServices, observer: (any TransferObserver)?,
         mailbox: TransferMailbox = TransferMailbox(), headStart: HeadStart? = nil, slot: BatchSlots.Slot? = nil,
@@ -94,23 +97,24 @@ final class TransferRun {
         checkpoints = CheckpointPolicy(now: lastIntact)
         self.observer = observer
         limiter = RateLimiter(rate: options.rateLimit ?? 0, clock: services.clock)
-        let host = services.board.standing(options.url.origin)
+        let host = services.board.state(of: options.url.origin)
         let terms = TransferTerms(options)
         destination = Destination(
             options, services, mailbox, nameOfURL: terms.nameOfURL, observer: observer, item: item)
         machine = TransferStateMachine(
-            terms: terms, firstID: Self.firstID().value + 1, hostCeiling: host.ceiling,
+            terms: terms, firstID: (headStart?.writer.plan.id.value ?? Self.firstID().value) + 1,
+            hostCeiling: host.ceiling,
             // `usual` was measured without a rate limit, so it does not apply under one.
             hostUsual: limiter.isLimited || services.limiter.isLimited ? nil : host.usual)
         ticker = Ticker(after: services.after) { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }
     }
 
-    /// Runs the transfer and returns the outcome of `run` as a `Result`.
+    /// Runs the transfer and returns the result or the error of `run`.
     nonisolated(nonsending) func result() async -> Result<CompletedTransfer, TowlineError> {
         do throws(TowlineError) { return .success(try await run()) } catch { return .failure(error) }
     }
 
-    /// Runs the transfer to its end, and ignores cancellation of its task. See `TransferRunner.run`.
+    /// Runs the transfer to its end, also if its task is cancelled. See `TransferRunner.run` for the errors.
     nonisolated(nonsending) func run() async throws(TowlineError) -> CompletedTransfer {
         var events = headStart?.events ?? []
         do throws(TowlineError) {
@@ -149,7 +153,7 @@ final class TransferRun {
         return try finished()
     }
 
-    /// The time until the next tick.
+    /// The time until the next tick: shorter if the state machine must act sooner.
     private var sleepTime: Duration {
         let running = readers.isEmpty ? services.load.running : 1
         let regular = TickPolicy.interval(
@@ -204,19 +208,21 @@ final class TransferRun {
             step(.stop)
         }
         rest()
-        tellWork(machine.worksAt(now: services.now))
+        tellWork(machine.activeHost(now: services.now))
         tellProgress()
         readers.wake()
     }
 
-    /// Does the work that must finish before the next event: publishes, waits for a name, reads an existing file.
+    /// Does the work that must finish before the next event is handled: publishes a file, waits for a file name, reads
+    /// an existing file.
     private nonisolated(nonsending) func goOn() async {
         if let terms = publishing.take(), let sink = part?.sink { handle(await sink.published(terms)) }
         if let plan = waitingForName.take() { await prepareInTurn(plan) }
         if destination.proof != nil { await prove() }
     }
 
-    /// Reports a snapshot to the observer. `proof`: the existing file that is being read; `nil` if none.
+    /// Reports a snapshot of the transfer to the observer. `proof`: the existing file whose checksum is being computed;
+    /// `nil` if none.
     func tellProgress(of proof: Destination.Proof? = nil) {
         guard let observer else { return }
         var snapshot = machine.snapshot(now: services.now)
@@ -236,14 +242,14 @@ final class TransferRun {
         observer.progressed(snapshot)
     }
 
-    /// Enters a response in the host board, so that all transfers know, for example, whether the host sends checksums.
+    /// Counts a response in the host board, so that all transfers know, for example, whether the host sends checksums.
     private func count(_ verdict: ResponseVerdict, of id: AttemptID) {
         guard let writer = writer(id), counted != id else { return }
         services.board.answered(verdict, from: writer.plan.url.origin)
     }
 
-    /// Handles a response whose complete body is in memory. The actions for the response precede the writing of its
-    /// body.
+    /// Handles a response whose complete body is in memory: first performs the actions for its head, such as creating
+    /// the part file, then writes the body.
     private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
         noteAnswer(of: id)
         count(verdict, of: id)
@@ -253,13 +259,13 @@ final class TransferRun {
         if destination.proof == nil, waitingForName == nil { concludeDelivered() }
     }
 
-    /// Enters in the host board that a response over HTTP/2 is not a small file. The end of an attempt that was stopped
-    /// because of its length (`needsOwnConnection`) already reports that.
+    /// Records in the host board, which decides about shared connections, that a response over HTTP/2 is not a small
+    /// file. An attempt that was stopped because of its length (`needsOwnConnection`) reports that at its end.
     private func tellLong(_ id: AttemptID) {
-        if let writer = writer(id), !machine.needsOwnConnection { launcher.noteLongStream(writer) }
+        if let writer = writer(id), counted != id, !machine.needsOwnConnection { launcher.noteLongStream(writer) }
     }
 
-    /// Writes or drops the body of the response in `delivered`, and ends its attempt.
+    /// Writes or drops the body of the attempt in `delivered`, and handles the end of the attempt.
     func concludeDelivered() {
         guard let id = delivered else { return }
         delivered = nil
@@ -275,15 +281,15 @@ final class TransferRun {
         writers.removeAll { $0.plan.id == id }
     }
 
-    /// Passes an event to the state machine, and returns the actions that follow.
+    /// Passes an event to the state machine, and returns the actions that it decided. Adds a trace line, if traced.
     func decide(_ event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
         let actions = machine.handle(event, context)
         if services.traces, let line = TransferTrace.line(event, actions) { observer?.traced(line) }
         return actions
     }
 
-    /// Passes an event to the state machine and performs the actions. An event that is raised meanwhile waits until
-    /// they are done.
+    /// Passes an event to the state machine and performs the actions. An event that is raised meanwhile waits until all
+    /// actions are done. `context`: the facts for the decision; `nil` to read them then.
     func step(_ event: TransferEvent, _ context: TransferContext? = nil) {
         steps.append((event, context))
         guard steps.count == 1 else { return }
@@ -321,9 +327,9 @@ final class TransferRun {
         }
     }
 
-    /// Makes the bytes since the last checkpoint durable, unless that is likely to take long: then not even a reboot
-    /// costs a byte of a stopped or failed transfer. If this returns before its time limit, no sync is running, and the
-    /// next transfer finds the destination free.
+    /// Makes the bytes since the last checkpoint (sync) durable, unless that is likely to take long: then not even a
+    /// reboot costs a byte of a stopped or failed transfer. If this returns before its time limit, no sync is running,
+    /// and the next transfer finds the destination free.
     private nonisolated(nonsending) func lastCheckpoint() async {
         guard let part, let journal = part.journal, ending != .finished else { return }
         let running = checkpoint
@@ -366,7 +372,7 @@ final class TransferRun {
         throw stopped
     }
 
-    /// The error of a transfer that was stopped.
+    /// The error that a stopped transfer throws: `cancelled`.
     var stopped: TowlineError {
         TowlineError(
             .cancelled,

@@ -1,38 +1,41 @@
 package import TowlineCore
 
-/// A runner for one transfer, which others may observe and read from meanwhile.
+/// Runs one transfer (one run of a download) while other code may observe it, change its rate limit, and read the bytes
+/// that have arrived.
 ///
-/// An actor around a `TransferRun`. A caller that needs neither, such as a batch of small files, runs a `TransferRun`
-/// without it.
+/// An actor around a `TransferRun`. A caller that needs no such access, such as a batch of small files, runs a
+/// `TransferRun` without it.
 package actor TransferRunner {
-    /// The result of a read at an offset.
+    /// The result of reading a file that is being downloaded, at an offset.
     package enum Piece: Sendable {
-        /// The bytes from the offset on.
+        /// The bytes from the offset onward: at least one, perhaps fewer than requested.
         case bytes([UInt8])
-        /// The bytes have not arrived. The reader's `pulse` signals when to read again.
+        /// The bytes have not arrived. The `pulse` stream of `openReader` signals when to read again.
         case missing
-        /// The end of the file.
+        /// The offset is at or beyond the end of the file.
         case end
-        /// Bytes of earlier reads may be wrong or of another file. They must not be joined with the present bytes.
+        /// The download started over since the reader's `generation`: earlier bytes may be wrong or belong to another
+        /// version of the file. They must not be joined with bytes that are read from now on.
         case changed
-        /// The transfer has ended.
+        /// The transfer has ended. No more bytes can be read from it.
         case over
     }
 
-    /// The number of bytes from a reader's offset on that are requested ahead of the rest.
+    /// The number of bytes, from a reader's offset onward, that the transfer requests before the rest of the file.
     package static let readAhead: Int64 = 8 << 20
 
     private let transfer: TransferRun
     private nonisolated let mailbox: TransferMailbox
     private nonisolated let limiter: RateLimiter
 
-    /// Creates a transfer, which does nothing before `run`.
+    /// Creates a transfer, which does nothing before `run`. `observer` gets its progress and notices, and is held
+    /// weakly.
     package init(options: DownloadOptions, services: TransferServices, observer: (any TransferObserver)?) {
         transfer = TransferRun(options: options, services: services, observer: observer)
         (mailbox, limiter) = (transfer.mailbox, transfer.limiter)
     }
 
-    /// Runs the transfer to its end.
+    /// Runs the transfer to its end and returns its result.
     ///
     /// - Throws: `cancelled` after `stop`, or if the task is cancelled; otherwise the error of the transfer. The part
     ///   file and its journal are kept if another run can resume them.
@@ -45,34 +48,38 @@ package actor TransferRunner {
         return try result.get()
     }
 
-    /// Stops the transfer soon and keeps its bytes; `run` then throws `cancelled`.
+    /// Stops the transfer soon and keeps its bytes; `run` then throws `cancelled`. `purpose` says how much time the end
+    /// may take.
     package nonisolated func stop(_ purpose: StopPurpose) { mailbox.post(.stop(purpose)) }
 
     /// Changes this transfer's own rate limit, in bytes per second; 0: no limit.
     package nonisolated func setRateLimit(_ rate: Int64) { limiter.setRate(rate) }
 
-    /// Reports that the network changed: a wait before the next attempt ends now, unless the server asked for it.
-    /// Cheap, and allowed at any time.
+    /// Reports that the machine's network changed: a wait before the next attempt ends now, unless the server asked for
+    /// the wait. Cheap, and allowed at any time.
     package nonisolated func nudge() { mailbox.post(.nudge) }
 
-    /// The map of the bytes that are written and of those that are being requested.
+    /// The byte ranges that are written, and those that running attempts request, for display.
     package var segmentMap: SegmentMap { transfer.machine.segmentMap }
 
     // MARK: Reading
 
-    /// The content that can be read, as far as it is known now.
+    /// The state of the file for readers: its generation (a number that changes when the download starts over), its
+    /// length if known, and the written byte ranges.
     package var content: TransferContent { transfer.machine.content }
 
-    /// Adds a reader. `pulse` yields whenever more bytes may be there, and ends with the transfer.
+    /// Adds a reader of the file and returns its number for `read`. `pulse` yields whenever more bytes may have
+    /// arrived, and ends with the transfer.
     package func openReader() -> (number: Int, pulse: AsyncStream<Void>) { transfer.readers.open() }
 
-    /// Removes a reader that `openReader` added.
+    /// Removes a reader that `openReader` added. The transfer no longer requests bytes for it first.
     package func closeReader(_ number: Int) { transfer.closeReader(number) }
 
-    /// Reads at most `count` bytes from the beginning of `range`. Missing bytes, and those that follow them, are
-    /// requested ahead of the rest.
+    /// Reads at most `count` bytes from the beginning of `range` for the reader `number`. Missing bytes, and those that
+    /// follow them, are requested before the rest of the file. `generation` is the value in `content` when the reader
+    /// began; after a change, the result is `.changed`.
     ///
-    /// Reads on this actor, so that nothing replaces the file meanwhile. The bytes are usually in the page cache.
+    /// Reads on this actor, so that the file is not replaced during the read. The bytes are usually in the page cache.
     package func read(
         _ number: Int, _ range: ByteRange, atMost count: Int, generation: Int
     ) throws(TowlineError) -> Piece {
@@ -80,12 +87,12 @@ package actor TransferRunner {
     }
 }
 
-/// The purpose of a stop.
+/// The reason for a stop of a transfer, which decides whether its last bytes are made durable.
 package enum StopPurpose: Sendable {
-    /// The process is about to exit: nothing may take long.
+    /// The process is about to exit: the last sync may take less than a second.
     case close
-    /// The transfer will be resumed later.
+    /// The transfer will be resumed later: its bytes are made durable.
     case pause
-    /// The transfer starts again at once, or its bytes are to be deleted: nothing has to be durable.
+    /// The transfer starts again at once, or its bytes are to be deleted: no byte has to be durable.
     case discard
 }

@@ -1,43 +1,46 @@
 internal import TowlineCore
 import Synchronization
 
-/// The services that the transfers of one assembly share.
+/// The objects that all transfers of a process or batch share: the network, the storage, the facts about hosts, limits
+/// and timers.
 package final class TransferServices: Sendable {
     /// The transport that sends the requests.
     package let transport: any Transport
     /// The storage of part files and finished files.
     package let storage: any Storage
-    /// The knowledge about hosts.
+    /// The facts about hosts, such as their connection limits.
     package let board: HostBoard
     /// The rate limiter of all transfers together.
     package let limiter: RateLimiter
-    /// The destinations that the transfers of this process use.
+    /// The destinations that the transfers of this process use, so that no two write to the same file.
     let places = PlaceBoard()
-    /// The buffers of small files while they arrive.
+    /// The memory for small files while their bytes arrive.
     let buffers = BufferPool()
-    /// The buffers in which small pieces are put together for one write.
+    /// The memory in which bytes are collected for one write.
     let stages = StagePool()
-    /// The root URL of the last redirect target of a small file; `nil` if none. In a list, most redirects lead to one
-    /// host.
+    /// The root URL of the host that the last redirect of a small file named; `nil` if none. In a list, most redirects
+    /// lead to one host.
     let lastTarget = Mutex<HTTPURL?>(nil)
-    /// The numbers of files with the same name in a batch; `nil` outside a batch, where no order counts.
+    /// The numbers for files with the same name in a batch; `nil` outside a batch, where downloads have no order.
     let names: NameBoard?
-    /// The number of running transfers.
+    /// The number of running transfers, which decides how often each has a tick.
     let load = TransferLoad()
-    /// The board that starts the tickers of transfers that last longer than a moment.
+    /// The board that starts the tickers of transfers that last longer than about 50 ms.
     let tickers: TickerBoard
-    /// The timer of all transfers.
+    /// The timer that all transfers use.
     let after: DelayedCall
-    /// The monotonic time. `HostBoard` and `RateLimiter` use the same clock.
+    /// The clock: returns the monotonic time. `HostBoard` and `RateLimiter` use the same clock.
     let clock: @Sendable () -> Duration
     /// `true` to report each step of each transfer (`TransferObserver.traced`).
     let traces: Bool
-    /// The executor of unstructured tasks; `nil`: the default executor of the runtime.
+    /// The executor of the tasks that `begin` starts; `nil`: the default executor of the runtime.
     private let executor: (any TaskExecutor)?
-    /// The slots of a batch; `nil` outside a batch, where the number of transfers is not limited here.
+    /// The slots that limit how many downloads of a batch run; `nil` outside a batch, where the number is not limited
+    /// here.
     private let slots: BatchSlots?
 
-    /// Creates the services outside a batch.
+    /// Creates the services for transfers outside a batch. `after` is the timer; `nil` for a timer that uses
+    /// `Task.sleep`.
     package convenience init(
         transport: any Transport, storage: any Storage, board: HostBoard, limiter: RateLimiter,
         executor: (any TaskExecutor)? = nil, after: DelayedCall? = nil,
@@ -74,24 +77,25 @@ package final class TransferServices: Sendable {
         self.limiter = limiter
     }
 
-    /// The current time.
+    /// The current time of `clock`.
     var now: Duration { clock() }
 
-    /// Starts an unstructured task. Under a limit on threads (`RLIMIT_NPROC`), the default executor of the runtime
-    /// would wait for a thread forever.
+    /// Starts an unstructured task on the executor of these services. Under a limit on threads (`RLIMIT_NPROC`), the
+    /// default executor of the runtime would wait for a thread forever.
     @discardableResult
     func begin<Value: Sendable>(_ operation: sending @escaping () async -> Value) -> Task<Value, Never> {
         Task(executorPreference: executor, operation: operation)
     }
 
-    /// Admits a transfer with connections of its own to a host, and returns whether it is admitted. `HostBoard.left`
-    /// must follow then. `first`: the host of the download's URL, which may have redirected to `origin`.
+    /// Admits a transfer with connections of its own to the host `origin` (see `HostBoard.admit`), and returns whether
+    /// it is admitted. `HostBoard.left` must follow then. `first`: the host of the download's URL, which may have
+    /// redirected to `origin`.
     func admit(_ origin: HTTPURL.Origin, from first: HTTPURL.Origin) -> Bool {
         board.admit(origin, limit: slots?.connections(to: first) ?? .max)
     }
 
-    /// Records a transfer's report about a host. `first`: the host of the download's URL, which may have redirected to
-    /// `origin`.
+    /// Records the observation of a transfer about the host `origin`. `first`: the host of the download's URL, which
+    /// may have redirected to `origin`.
     func record(_ report: HostReport, of origin: HTTPURL.Origin, from first: HTTPURL.Origin) {
         if report.asksForLess { slots?.refused(by: first) }
         if case .leaveAlone = report { board.led(from: first, to: origin) }
@@ -99,7 +103,7 @@ package final class TransferServices: Sendable {
     }
 }
 
-/// The number of running transfers of one assembly.
+/// The number of running transfers that share the services.
 final class TransferLoad: Sendable {
     private let count = Atomic<Int>(0)
 
@@ -111,7 +115,8 @@ final class TransferLoad: Sendable {
 }
 
 extension TransferTerms {
-    /// Creates the terms from the options that decisions depend on.
+    /// Creates the terms, the options on which the decisions of the state machine depend, from the options of a
+    /// download.
     init(_ options: DownloadOptions) {
         self.init(source: options.url)
         connections = options.connections

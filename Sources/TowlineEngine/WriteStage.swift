@@ -1,26 +1,27 @@
 import Synchronization
 
-/// A buffer of consecutive bytes, which are written in one call. A transport delivers bytes in pieces (libcurl: 16
-/// KiB), and a copy of eleven pieces costs less than ten more calls.
+/// A buffer that collects consecutive bytes, to write them in one call. A transport delivers bytes in small buffers
+/// (libcurl: 16 KiB), and a copy of eleven of them costs less than ten more calls.
 package struct WriteStage {
-    /// The capacity in bytes: the size of one read of the transport, so that a read is one call and one mark.
+    /// The capacity in bytes: the size of one read of the transport, so that a read needs one write and one journal
+    /// entry.
     package static let size = 176 << 10
-    /// The size of a full piece in bytes. A shorter piece is the last one of a read of the transport.
+    /// The size in bytes of a full buffer from the transport. A shorter one is the last one of a read.
     static let piece = 16 << 10
-    /// The size in bytes below which a piece that comes alone is written at once.
+    /// The size in bytes below which bytes are written at once, without a copy here, if no bytes wait.
     static let least = 8 << 10
 
     private var buffer: StageBuffer?
-    /// The number of bytes that wait.
+    /// The number of bytes that wait to be written.
     private(set) var count = 0
 
-    /// Returns whether no bytes wait.
+    /// Returns whether no bytes wait to be written.
     var isEmpty: Bool { count == 0 }
 
-    /// Returns whether `more` bytes fit.
+    /// Returns whether `more` bytes fit into the buffer.
     func hasRoom(for more: Int) -> Bool { count + more <= Self.size }
 
-    /// Appends bytes, which must fit (see `hasRoom`).
+    /// Appends bytes, which must fit (see `hasRoom`). Takes the memory from `pool` if the buffer is empty.
     mutating func append(_ bytes: UnsafeRawBufferPointer, from pool: StagePool) {
         let buffer = buffer ?? pool.take()
         self.buffer = buffer
@@ -28,7 +29,7 @@ package struct WriteStage {
         count += bytes.count
     }
 
-    /// Calls `body` with the waiting bytes, and empties the stage, even if `body` throws.
+    /// Calls `body` with the waiting bytes, and removes them, even if `body` throws. Returns the memory to `pool`.
     mutating func empty<Failure: Error>(
         into pool: StagePool, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
@@ -40,17 +41,15 @@ package struct WriteStage {
     }
 }
 
-/// The memory of a `WriteStage`.
-///
-/// `@unchecked Sendable`: a buffer belongs either to one stage or to the pool.
+/// The memory of a `WriteStage`, 176 KiB.
 final class StageBuffer: @unchecked Sendable {
     let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: WriteStage.size, alignment: 4096)
 
     deinit { bytes.deallocate() }
 }
 
-/// The idle buffers of write stages. One for each engine thread is enough, because a stage is emptied before its
-/// connection waits for more bytes.
+/// The unused memory of write stages. One buffer for each network thread is enough, because a stage is emptied before
+/// its connection waits for more bytes.
 final class StagePool: Sendable {
     private static let most = 4
 

@@ -145,7 +145,7 @@ final class SimulatedResponse: @unchecked Sendable {
         case .proceed: schedule(after: .zero)
         case .proceedBriefly(let time):
             simulation.after(time) { [self] in
-                if !isOver, !isPaused { receiver.endIsLate() }
+                if !isOver, !isPaused { receiver.bodyDeadlinePassed() }
             }
             schedule(after: .zero)
         case .pause: pause()
@@ -183,7 +183,7 @@ final class SimulatedResponse: @unchecked Sendable {
             sent(nil, piece.count)
             if case .length(let rest)? = framing { framing = .length(rest - Int64(piece.count)) }
         }
-        guard receiver.bodyRests() else { return end(.stopped) }
+        guard receiver.flush() else { return end(.stopped) }
         endIfComplete()
         schedule(after: .seconds(1) * count / Int(rate))
     }

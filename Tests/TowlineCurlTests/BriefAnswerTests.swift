@@ -11,7 +11,7 @@ extension CurlTransportTests {
     /// Tests the thread on which small files and the work after them run.
     @Suite struct BriefAnswerTests {
         @Test("Enough attempts that may be brief use a second thread, others never", arguments: [true, false])
-        func spread(mayBeBrief: Bool) async {
+        func spread(mayBeSmall: Bool) async {
             let server = ScriptedServer(responses: { _ in response("body") })
             defer { server.close() }
             let transport = CurlTransport(engineThreads: 2)
@@ -23,14 +23,14 @@ extension CurlTransportTests {
                     return .pause
                 })
             }
-            let requests = receivers.map { _ in AttemptRequest.make(server.url(), mayBeBrief: mayBeBrief) }
+            let requests = receivers.map { _ in AttemptRequest.make(server.url(), mayBeSmall: mayBeSmall) }
             for (request, receiver) in zip(requests, receivers) { transport.start(request, receiver: receiver) }
             for receiver in receivers { await receiver.until { !$0.heads.isEmpty } }
             for request in requests { transport.proceed(request.id) }
             for receiver in receivers { #expect(await receiver.finished().body == Array("body".utf8)) }
             await transport.shutdown()
             let counts = Dictionary(grouping: trace.threads) { $0 }.values.map(\.count).sorted()
-            #expect(counts == (mayBeBrief ? [6, 6] : [12]))
+            #expect(counts == (mayBeSmall ? [6, 6] : [12]))
         }
 
         @Test("No more connections than attempts that ran at one time", arguments: 0..<4)
@@ -50,7 +50,7 @@ extension CurlTransportTests {
                 }
                 while running.count < count {
                     let receiver = RecordingReceiver(onHead: { _ in .pause })
-                    let request = AttemptRequest.make(server.url(), mayBeBrief: true)
+                    let request = AttemptRequest.make(server.url(), mayBeSmall: true)
                     transport.start(request, receiver: receiver)
                     await receiver.until { !$0.heads.isEmpty }
                     running.append((request.id, receiver))
@@ -64,7 +64,7 @@ extension CurlTransportTests {
         /// Runs a task with three requests. Returns the threads of the heads, and those of the task after each
         /// response.
         private static func threads(
-            _ disposition: HeadDisposition, mayBeBrief: Bool = true
+            _ disposition: HeadDisposition, mayBeSmall: Bool = true
         ) async -> (heads: [UInt], task: [UInt]) {
             let server = ScriptedServer(responses: { _ in
                 // A response that arrives before the task waits for it does not move the task to another thread.
@@ -82,7 +82,7 @@ extension CurlTransportTests {
                         heads.note()
                         return disposition
                     })
-                    transport.start(.make(url, mayBeBrief: mayBeBrief), receiver: receiver)
+                    transport.start(.make(url, mayBeSmall: mayBeSmall), receiver: receiver)
                     // The wait is inlined: a function with the test's own executor would move the task.
                     await receiver.until { $0.end != nil }
                     places.note()
@@ -123,7 +123,7 @@ extension CurlTransportTests {
                     heads.note()
                     return .proceedBriefly(within: .milliseconds(10))
                 })
-                transport.start(.make(url, mayBeBrief: true), receiver: receiver)
+                transport.start(.make(url, mayBeSmall: true), receiver: receiver)
                 await receiver.until { $0.end != nil }
                 places.note()
                 #expect(receiver.record.lateCount == 1)
@@ -145,7 +145,7 @@ extension CurlTransportTests {
             let transport = CurlTransport()
             let executor = await ThreadExecutor.served()
             let (heads, places) = (ThreadTrace(), ThreadTrace())
-            let request = AttemptRequest.make(server.url(), mayBeBrief: true)
+            let request = AttemptRequest.make(server.url(), mayBeSmall: true)
             await Task(executorPreference: executor) {
                 let receiver = RecordingReceiver(
                     onHead: { _ in
@@ -175,7 +175,7 @@ extension CurlTransportTests {
             let executor = await ThreadExecutor.served()
             let receiver = RecordingReceiver(onHead: { _ in .proceedBriefly(within: .seconds(20)) })
             let task = Task(executorPreference: executor) {
-                transport.start(.make(server.url(), mayBeBrief: true), receiver: receiver)
+                transport.start(.make(server.url(), mayBeSmall: true), receiver: receiver)
                 await receiver.until { $0.end != nil }
             }
             await receiver.until { $0.bodyCallCount > 0 }
@@ -193,7 +193,7 @@ extension CurlTransportTests {
             let url = server.url()
             let isOver = await Task(executorPreference: executor) {
                 let receiver = RecordingReceiver(onHead: { _ in .proceedBriefly(within: .seconds(20)) })
-                transport.start(.make(url, mayBeBrief: true), receiver: receiver)
+                transport.start(.make(url, mayBeSmall: true), receiver: receiver)
                 await receiver.until { $0.end != nil }
                 // The task is on the engine thread here.
                 await transport.shutdown()

@@ -258,7 +258,7 @@ extension CurlTransportTests {
             defer { server.close() }
             let transport = CurlTransport(engineThreads: 2)
             let attempts = (0..<200).map { index -> (AttemptRequest, RecordingReceiver) in
-                let request = AttemptRequest.make(server.url(), mayBeBrief: index % 2 == 0)
+                let request = AttemptRequest.make(server.url(), mayBeSmall: index % 2 == 0)
                 let receiver = RecordingReceiver(
                     keepsBody: false, onHead: { _ in index % 5 == 0 ? .pause : .proceed },
                     onBody: { _, record in

@@ -28,7 +28,7 @@ extension CurlTransportTests {
                 // Six attempts are enough for a second thread.
                 let receivers = (0..<6).map { _ in RecordingReceiver() }
                 for receiver in receivers {
-                    transport.start(.make(server.url(), mayBeBrief: true), receiver: receiver)
+                    transport.start(.make(server.url(), mayBeSmall: true), receiver: receiver)
                 }
                 await receivers[0].until { $0.bodyCallCount > 0 }
                 await transport.shutdown()

@@ -14,7 +14,7 @@ extension CurlTransportTests {
             await withTaskGroup(of: Int.self) { group in
                 for index in 0..<1000 {
                     if index >= 16 { #expect(await group.next() == 10) }
-                    group.addTask { await run(.make(nginx.url("small"), mayBeBrief: true), on: transport).body.count }
+                    group.addTask { await run(.make(nginx.url("small"), mayBeSmall: true), on: transport).body.count }
                 }
             }
             await transport.shutdown()

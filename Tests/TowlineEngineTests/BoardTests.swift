@@ -77,30 +77,30 @@ struct BoardTests {
             for _ in 0..<count { board.answered(verdict, from: host) }
         }
         let digest = [("Content-Digest", "sha-256=:\(String(repeating: "A", count: 43))=:")]
-        #expect(board.standing(host).wantsDigest)
+        #expect(board.state(of: host).wantsDigest)
         // The same holds for a host that gets no requests in between.
         for _ in 0..<31 {
             board.began(host)
             board.ended(host)
             try answer()
         }
-        #expect(board.standing(host).wantsDigest)
+        #expect(board.state(of: host).wantsDigest)
         try answer(digest)
         try answer(count: 31)
         try answer(status: 404)
-        #expect(board.standing(host).wantsDigest)
+        #expect(board.state(of: host).wantsDigest)
         try answer()
-        #expect(!board.standing(host).wantsDigest)
-        #expect(board.standing(try origin("http://example.net/")).wantsDigest)
+        #expect(!board.state(of: host).wantsDigest)
+        #expect(board.state(of: try origin("http://example.net/")).wantsDigest)
         try answer(count: 31)
-        #expect(!board.standing(host).wantsDigest)
+        #expect(!board.state(of: host).wantsDigest)
         // The host gets another chance now and then.
         try answer()
-        #expect(board.standing(host).wantsDigest)
+        #expect(board.state(of: host).wantsDigest)
         try answer()
-        #expect(!board.standing(host).wantsDigest)
+        #expect(!board.state(of: host).wantsDigest)
         try answer(digest)
-        #expect(board.standing(host).wantsDigest)
+        #expect(board.state(of: host).wantsDigest)
     }
 
     @Test("the fewest connections that any transfer found count, and one is always allowed")
@@ -213,15 +213,15 @@ struct BoardTests {
         let host = try origin("https://example.org/")
         board.began(host)
         board.began(host, .one)
-        #expect(board.standing(host).connections == 1)
+        #expect(board.state(of: host).connections == 1)
         for _ in 0..<3 { board.began(host, .several) }
-        #expect(board.standing(host).connections == 4)
+        #expect(board.state(of: host).connections == 4)
         for _ in 0..<100 { board.began(host, .several) }
-        #expect(board.standing(host).connections == 1 + ConnectionSharing.connections)
+        #expect(board.state(of: host).connections == 1 + ConnectionSharing.connections)
         for _ in 0..<101 { board.ended(host, .several) }
         board.ended(host, .one)
         board.ended(host)
-        #expect(board.standing(host).connections == 2)
+        #expect(board.state(of: host).connections == 2)
     }
 
     @Test("facts about a host's small answers outlive its requests, and apply to that host only")
@@ -236,14 +236,14 @@ struct BoardTests {
             board.ended(host)
             board.left(host)
         }
-        #expect(board.standing(host).sharing == .one && board.standing(other).sharing == .none)
+        #expect(board.state(of: host).sharing == .one && board.state(of: other).sharing == .none)
         board.record(.sharingFailed, of: host)
         board.began(host)
         board.ended(host)
         for _ in 0..<3 { board.answered(.small, from: host, after: .milliseconds(5)) }
-        #expect(board.standing(host).sharing == .none, "a mistake is remembered")
+        #expect(board.state(of: host).sharing == .none, "a mistake is remembered")
         board.answered(.small, from: host, after: .milliseconds(5))
-        #expect(board.standing(host).sharing == .one)
+        #expect(board.state(of: host).sharing == .one)
     }
 
     @Test("a limited number of transfers are admitted to a host at one time, each until it ends")

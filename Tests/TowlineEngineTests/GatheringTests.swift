@@ -171,7 +171,7 @@ struct GatheringTests {
             }
         } else {
             bench.body(ByteRange(0, 1000))
-            bench.writer.endIsLate()
+            bench.writer.bodyDeadlinePassed()
         }
         guard case .answered(AttemptID(7), .whole)? = bench.reports.first else {
             Issue.record("\(bench.reports)")
@@ -185,7 +185,7 @@ struct GatheringTests {
         let bench = try bench(sharing: .one)
         _ = bench.writer.receivedHead(endless(.http2))
         bench.body(ByteRange(0, 1000))
-        bench.writer.endIsLate()
+        bench.writer.bodyDeadlinePassed()
         let limit = SharingPolicy.smallLimit
         #expect(bench.reports.isEmpty && bench.body(ByteRange(1000, limit)) == "consumed")
         #expect(bench.body(ByteRange(limit, limit + 1)) == "stop")
@@ -194,7 +194,7 @@ struct GatheringTests {
         // An answer that states its length was allowed to continue.
         let known = try self.bench(sharing: .one)
         _ = known.writer.receivedHead(head(Self.length))
-        known.writer.endIsLate()
+        known.writer.bodyDeadlinePassed()
         #expect(known.reports.count == 1 && known.writer.promise == .small)
     }
 
@@ -232,7 +232,7 @@ struct GatheringTests {
         let bench = try bench()
         _ = bench.writer.receivedHead(redirect([("Content-Length", "300")]))
         bench.body(ByteRange(0, 100))
-        bench.writer.endIsLate()
+        bench.writer.bodyDeadlinePassed()
         guard case .answered(AttemptID(7), .redirect)? = bench.reports.first else {
             Issue.record("\(bench.reports)")
             return
@@ -265,8 +265,8 @@ struct GatheringTests {
         let bench = try bench()
         _ = bench.writer.receivedHead(head(Self.length))
         bench.body(ByteRange(0, 1000))
-        bench.writer.endIsLate()
-        bench.writer.endIsLate()
+        bench.writer.bodyDeadlinePassed()
+        bench.writer.bodyDeadlinePassed()
         #expect(bench.reports.count == 1)
         guard case .answered(AttemptID(7), .partial(ByteRange(0, Self.length), _)) = bench.reports[0] else {
             Issue.record("not told of: \(bench.reports)")
@@ -285,7 +285,7 @@ struct GatheringTests {
     func lateFirstByte() throws {
         let bench = try bench()
         _ = bench.writer.receivedHead(head(Self.length))
-        bench.writer.endIsLate()
+        bench.writer.bodyDeadlinePassed()
         #expect(bench.body(ByteRange(0, 1000)) == "pause")
         attach(bench)
         #expect(bench.body(ByteRange(0, Self.length)) == "consumed")
@@ -300,7 +300,7 @@ struct GatheringTests {
         let bench = try bench()
         _ = bench.writer.receivedHead(head(Self.length))
         bench.body(ByteRange(0, Self.length))
-        bench.writer.endIsLate()
+        bench.writer.bodyDeadlinePassed()
         if !endsFirst { attach(bench) }
         bench.writer.ended(.complete(.delimited))
         guard case .arrived(AttemptID(7)) = bench.reports.last, bench.reports.count == 2 else {
@@ -392,7 +392,7 @@ struct GatheringTests {
                 bench.writer.ended(.complete(.delimited))
                 _ = bench.writer.conclude()
             case 3:
-                bench.writer.endIsLate()
+                bench.writer.bodyDeadlinePassed()
                 attach(bench)
                 bench.writer.ended(.cancelled)
             default: break
@@ -409,11 +409,11 @@ struct GatheringTests {
         let bench = try bench()
         _ = bench.writer.receivedHead(head(Self.length))
         bench.body(ByteRange(0, 2000))
-        #expect(bench.writer.bodyRests() && bench.writer.progress.position == nil)
-        bench.writer.endIsLate()
-        #expect(bench.writer.bodyRests() && bench.sink.bytes.isEmpty)
+        #expect(bench.writer.flush() && bench.writer.progress.position == nil)
+        bench.writer.bodyDeadlinePassed()
+        #expect(bench.writer.flush() && bench.sink.bytes.isEmpty)
         attach(bench)
-        #expect(bench.writer.bodyRests())
+        #expect(bench.writer.flush())
         #expect(bench.holds(ByteRange(0, 2000)) && bench.writer.progress.position == 2000)
     }
 

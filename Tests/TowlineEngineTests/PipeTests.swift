@@ -137,6 +137,6 @@ import TowlineCore
         waiting.head(ByteRange(0, 300_000))
         waiting.body(ByteRange(0, 16_384), rests: false)
         #expect(!waiting.writer.takesPipes)
-        #expect(waiting.writer.bodyRests() && waiting.writer.takesPipes)
+        #expect(waiting.writer.flush() && waiting.writer.takesPipes)
     }
 }

@@ -65,7 +65,7 @@ import TransferSimulation
             return
         }
         #expect(error.code == .diskFailure)
-        let standing = board.standing(item.options.url.origin)
+        let standing = board.state(of: item.options.url.origin)
         #expect(standing.connections == 0 && standing.answers == 1)
     }
 

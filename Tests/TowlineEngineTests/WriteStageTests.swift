@@ -38,13 +38,13 @@ import TowlineCore
             bench.writer.progress
                 == AttemptProgress(position: 2 * Self.size, received: 24 * Self.piece, isHeldBack: false))
         #expect(bench.log.marks == [Self.size, 2 * Self.size])
-        #expect(bench.writer.bodyRests())
+        #expect(bench.writer.flush())
         #expect(
             writes.last == ByteRange(2 * Self.size, 24 * Self.piece)
                 && bench.writer.progress.position == 24 * Self.piece)
         #expect(bench.holds(ByteRange(0, 24 * Self.piece)) && bench.log.marksFollowBytes(from: 0))
         // No bytes are left to write.
-        #expect(bench.writer.bodyRests() && writes.count == 3)
+        #expect(bench.writer.flush() && writes.count == 3)
     }
 
     /// A transport reads all available bytes and delivers whole pieces and a shorter one. A kill costs one reading and
@@ -102,7 +102,7 @@ import TowlineCore
         bench.sink.fail(from: Self.size + 19_000)
         if rests {
             #expect(pieces(ByteRange(Self.size + 9_000, Self.size + 29_000)) == "consumed")
-            #expect(!bench.writer.bodyRests())
+            #expect(!bench.writer.flush())
         } else {
             #expect(pieces(ByteRange(Self.size + 9_000, 2 * Self.size + 40_000)) == "stop")
         }

@@ -2,16 +2,17 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// The place from where bytes of a download are read.
+/// The source that the bytes of a download are read from.
 enum ContentSource: Sendable {
     /// The running transfer of the download.
     case transfer(TransferRunner)
-    /// The file on the disk, if the download has no transfer or is finished.
+    /// The finished file or the part file on the disk, if the download has no running transfer.
     case file(ContentFile)
 }
 
 extension DownloadCenter {
-    /// Returns the place of the bytes of a download. Waits until the download has started.
+    /// Returns the source of a download's bytes: its running transfer, or a file on the disk. Waits until the download
+    /// has started.
     ///
     /// - Parameter offset: the offset of the first byte to read. If a waiting download has this byte on the disk, the
     ///   function returns without waiting.
@@ -28,7 +29,8 @@ extension DownloadCenter {
         }
     }
 
-    /// Returns the current place of the bytes; `nil` if the download has not started.
+    /// Returns the transfer or the file that can supply the byte at `offset`; `nil` if the download must start first.
+    /// Throws `illegalTransition` if the download does not start automatically and has no bytes on the disk.
     private func presentSource(_ id: DownloadID, at offset: Int64) async throws(TowlineError) -> ContentSource? {
         try checkOpen()
         guard let record = try await registry.download(id) else {

@@ -2,7 +2,7 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// The handling of transfers that ended: finished, failed, waiting or ended by a command.
+/// The handling of transfers that ended: the state of each download afterwards, and the waits before retries.
 extension DownloadCenter {
     func ended(_ download: LiveDownload, _ result: Result<CompletedTransfer, TowlineError>) async {
         let id = download.id
@@ -33,7 +33,8 @@ extension DownloadCenter {
         await write(end)
     }
 
-    /// Sets the end state that a command requests.
+    /// Sets the state that a command, such as pause or cancel, requests for a download whose transfer it ended.
+    /// `cancel` also deletes the downloaded bytes.
     private func obey(_ end: inout DownloadEnd) async {
         switch end.intent {
         case .none, .serverWait: break
@@ -53,8 +54,9 @@ extension DownloadCenter {
         }
     }
 
-    /// Releases a download whose end is in the list, and carries out a restart that was requested during the write.
-    func settle(_ end: DownloadEnd) async {
+    /// Ends the bookkeeping of a transfer whose result is in the registry: the download no longer counts as running.
+    /// Then starts its follow-ups, its wait, or a restart that was requested during the write.
+    func recordEnd(_ end: DownloadEnd) async {
         let id = end.download.id
         live[id] = nil
         runs[id] = nil
@@ -67,9 +69,10 @@ extension DownloadCenter {
         if waits[id] != nil { setAlarm() }
     }
 
-    /// Starts a download again whose request was changed, or that was resumed, while its end was written.
+    /// Queues a paused, failed or waiting download again. A change of its request, or a resume, arrived while the
+    /// result of its transfer was written to the registry.
     ///
-    /// Pause, cancel and remove wait for that end themselves, and then decide by the new state.
+    /// Pause, cancel and remove wait for that write themselves, and then decide by the new state.
     private func restart(_ id: DownloadID, _ state: RegisteredState?) async {
         guard let state, [.paused, .failed, .waiting].contains(state) else { return }
         do throws(TowlineError) {
@@ -113,9 +116,9 @@ extension DownloadCenter {
         }
     }
 
-    /// Removes the secrets of a finished download, because its entry may stay in the list for years.
+    /// Removes the secrets of a finished download, because its entry may stay in the registry for years.
     ///
-    /// Adding the same URL with its secrets again creates another entry, whose file already exists.
+    /// If the same URL with its secrets is added again, it is a new download whose file already exists.
     private func forgetSecrets(of download: LiveDownload, _ change: inout RegistryChange) {
         let asked = download.request
         var request = asked
@@ -175,7 +178,8 @@ extension DownloadCenter {
             waitUntil: WallClock.milliseconds + Int64(seconds * 1000))
     }
 
-    /// Schedules the alarm for the end of the earliest wait.
+    /// Starts the timer task that queues waiting downloads again, at the end of the earliest wait. Replaces an earlier
+    /// timer.
     func setAlarm() {
         alarm?.cancel()
         guard let first = waits.values.map(\.until).min(), !isClosed else { return }
@@ -222,7 +226,8 @@ extension DownloadCenter {
         return free < max(length - record.heldBytes, 1 << 20)
     }
 
-    /// Retries all downloads that wait for the network. Called when the network changes.
+    /// Retries all downloads that wait for the network, and ends the retry delays of running transfers. Called when the
+    /// network changes.
     func networkChanged() {
         guard !isClosed else { return }
         for download in live.values { download.runner?.nudge() }
@@ -231,7 +236,7 @@ extension DownloadCenter {
 }
 
 extension LiveDownload {
-    /// The list's entry, with the file name that the transfer learned.
+    /// The entry of the download in the registry, with the file name that the transfer learned from the server.
     var recordWithName: RegisteredDownload {
         var record = record
         record.name = snapshot.name ?? record.name
@@ -240,10 +245,10 @@ extension LiveDownload {
 }
 
 extension RegistryChange {
-    /// Sets the directory and the name of the file.
+    /// Sets the new directory and the new name of the file.
     mutating func setPlace(_ place: Place) { (directory, name) = (place.directory, place.name) }
 
-    /// Adds a note to the timeline.
+    /// Adds a note to the timeline of the download, with a stable name for programs (`kind`) and a text for people.
     mutating func note(_ kind: String, _ message: String) {
         entries.append(TimelineEntry(time: WallClock.milliseconds, kind: kind, message: message))
     }

@@ -2,15 +2,18 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// The follow-ups of finished downloads. The list stores the current step, so that a kill repeats at most one step.
+/// The follow-ups (actions such as unpacking) of finished downloads. The registry, the database of all downloads,
+/// stores the current follow-up, so that a kill repeats at most one of them.
 extension DownloadCenter {
-    /// A task that performs the follow-ups of one download.
+    /// A task that performs the follow-ups of one download, with a number that is higher for later tasks of the
+    /// download.
     struct Follower {
         var number: Int
         var task: Task<Void, Never>
     }
 
-    /// Continues the follow-ups of a download, if it is finished and follow-ups are left. Waits for an earlier task.
+    /// Starts a task that performs the remaining follow-ups of a download, if it is finished. The task first waits for
+    /// the end of an earlier task for the same download.
     func beginFollowUps(_ id: DownloadID) {
         guard !isClosed else { return }
         let before = followers[id]
@@ -29,8 +32,8 @@ extension DownloadCenter {
         followers[id] = Follower(number: number, task: task)
     }
 
-    /// Cancels the follow-ups of a download that is removed or restarted, and waits for their end. A completed step is
-    /// in the list when this function returns, if the list can be written.
+    /// Cancels the follow-ups of a download that is removed or restarted, and waits for their end. A completed
+    /// follow-up is recorded in the registry when this function returns, if the registry can be written.
     func endFollowUps(_ id: DownloadID) async {
         guard let follower = followers[id] else { return }
         follower.task.cancel()
@@ -77,7 +80,7 @@ extension DownloadCenter {
             }
             change.state = .init(
                 .finished, reason: state.failure, reasonCode: state.code, endedAt: record.endedAt)
-            guard await settle(change), case .running = state, !isClosed, !Task.isCancelled else { return }
+            guard await recordFollowUp(change), case .running = state, !isClosed, !Task.isCancelled else { return }
         }
     }
 
@@ -89,10 +92,11 @@ extension DownloadCenter {
         }
     }
 
-    /// Writes the result of a step and the new place of the file to the list in one transaction.
+    /// Writes the result of a follow-up and the new path of a moved file to the registry in one transaction.
     ///
-    /// - Returns: whether the list contains the result. `false` if the download was restarted or removed meanwhile.
-    private func settle(_ end: RegistryChange) async -> Bool {
+    /// - Returns: whether the registry contains the result. `false` if the download was restarted or removed meanwhile,
+    ///   or the registry could not be written before the center closed.
+    private func recordFollowUp(_ end: RegistryChange) async -> Bool {
         var change = end
         change.onlyFrom = .finished
         let written = change
@@ -104,7 +108,8 @@ extension DownloadCenter {
         return await untilItCan { () async throws(TowlineError) -> Bool in try await close(written) } ?? false
     }
 
-    /// Removes the mark that makes the next launch continue the follow-ups, if the list contains the last step.
+    /// Removes the value `follow/ID` from the registry, which makes the next launch continue the follow-ups, if no
+    /// follow-up is left. Returns `false` if the registry does not contain the result `end`.
     private func close(_ end: RegistryChange) async throws(TowlineError) -> Bool {
         guard let record = try await registry.download(end.id), record.state == .finished,
             record.reasonCode == end.state?.reasonCode, record.endedAt == end.state?.endedAt
@@ -117,10 +122,12 @@ extension DownloadCenter {
         return true
     }
 
-    /// Accesses the list and retries until the access succeeds, so that a full disk of the list does not cause a
-    /// completed step to run again. After the center closes or the task is cancelled, a failed access is not retried.
+    /// Accesses the registry with `body` and retries every second until it succeeds. Otherwise, a full disk of the
+    /// registry would cause a completed follow-up to run again. After the center closes or the task is cancelled, a
+    /// failed access is not retried.
     ///
-    /// - Returns: the result of `body`, or `nil` if the last access failed.
+    /// - Returns: the result of `body`, or `nil` if the last access failed before the center closed or the task was
+    ///   cancelled.
     private func untilItCan<Value: Sendable>(_ body: () async throws(TowlineError) -> Value) async -> Value? {
         while true {
             do throws(TowlineError) {
@@ -142,7 +149,7 @@ extension DownloadCenter {
 }
 
 extension FollowUpState {
-    /// The reason why a step failed; `nil` if no step failed.
+    /// The message of the failed follow-up; `nil` if no follow-up failed.
     fileprivate var failure: String? {
         guard case .failed(_, let reason) = self else { return nil }
         return reason
@@ -150,7 +157,7 @@ extension FollowUpState {
 }
 
 extension Place {
-    /// Creates a place from an absolute path.
+    /// Creates the directory and the file name of an absolute path.
     init(path: String) {
         let parts = path.split(separator: "/")
         self.init(directory: "/" + parts.dropLast().joined(separator: "/"), name: parts.last.map(String.init) ?? "")

@@ -2,24 +2,26 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// The knowledge about a host, as stored in the registry.
+/// The learned connection numbers of a host, as stored in the registry, the database of all downloads.
 struct HostKnowledge: Hashable, Codable {
     /// The maximum number of connections that the host allows; `nil` if no limit is known.
     var connections: Int?
-    /// The number of connections that increased the rate; `nil` if unknown.
+    /// The number of connections after which further connections did not increase the rate; `nil` if unknown.
     var usual: Int?
     /// The time when the numbers were learned, in milliseconds since 1970.
     var learnedAt: Int64
 
-    /// Returns whether the knowledge is still valid. A time in the future, after a clock was set back, is not valid.
+    /// Returns whether the numbers were learned at most one hour before `now`, in milliseconds since 1970. A time in
+    /// the future, after a clock was set back, is not valid.
     func isFresh(now: Int64) -> Bool {
         (0...HostBoard.ceilingLife.components.seconds * 1000).contains(now - learnedAt)
     }
 }
 
-/// The storage of host limits from one launch to the next.
+/// The storage of the connection limits of hosts from one launch to the next.
 extension DownloadCenter {
-    /// Loads the host knowledge of earlier processes from the registry. Called at launch.
+    /// Loads the connection numbers of hosts that earlier processes learned and stored in the registry. Called at
+    /// launch.
     func recallHosts() async throws(TowlineError) {
         let now = WallClock.milliseconds
         for (name, text) in try await registry.hostKnowledge() {
@@ -32,7 +34,8 @@ extension DownloadCenter {
         knownHosts = services.board.knowledge
     }
 
-    /// Writes the host knowledge that changed to the registry. Called after each transfer.
+    /// Writes the connection numbers of hosts that changed since the last write to the registry. Called after each
+    /// transfer.
     func rememberHosts() async {
         let hosts = services.board.knowledge
         guard hosts != knownHosts else { return }

@@ -1,7 +1,7 @@
 import TowlineCore
 import TowlineEngine
 
-/// Limits that callers change while downloads run, and that the registry stores.
+/// Limits that callers change while downloads run. The registry, the database of all downloads, stores them.
 extension DownloadCenter {
     private enum Name {
         static let running = "limit/running"
@@ -10,7 +10,8 @@ extension DownloadCenter {
         static let group = "limit/group/"
     }
 
-    /// Loads the limits that the registry stores. Called at launch.
+    /// Loads the limits that an earlier process stored in the registry, which replace those of the configuration.
+    /// Called at launch.
     func readLimits() async throws(TowlineError) {
         for (name, value) in try await registry.values(prefix: "limit/") {
             guard let number = Int64(value) else { continue }
@@ -46,6 +47,8 @@ extension DownloadCenter {
         services.limiter.setRate(rate)
     }
 
+    /// Sets the maximum number of running downloads of a group, and stores it in the registry.
+    ///
     /// - Parameter count: the maximum number; `nil` means no limit, and 0 lets no download of the group start.
     func setLimit(_ count: Int?, forGroup group: String) async throws(TowlineError) {
         if let count, count < 0 {

@@ -2,16 +2,19 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// The renewal of links: after the server refused a link, and before a known expiry time.
+/// The renewal of links with `Configuration.linkRenewal`: after the server refused a link, and before a known expiry
+/// time.
 extension DownloadCenter {
-    /// The time before the expiry when a link is renewed, in seconds.
+    /// The time before the expiry of a link at which the link is renewed, in seconds.
     private static let margin: TimeInterval = 30
     /// The status codes that mean that a link has expired, if the link worked before.
     private static let expired: Set<Int> = [401, 403, 404, 410]
-    /// The maximum number of consecutive renewals without a received byte.
+    /// The maximum number of consecutive renewals of a download's link without a received byte. Then the download
+    /// fails.
     private static let maximumInRow = 3
 
-    /// Requests a new link after a failure. Returns `true` if the download can continue with the new link.
+    /// Requests a new link if `error` indicates an expired link. Returns `true` if the download can continue with the
+    /// new link, and `false` if the error stands.
     func renew(_ download: LiveDownload, after error: TowlineError) async -> Bool {
         guard let status = error.status, Self.expired.contains(status), configuration.linkRenewal != nil else {
             return false
@@ -26,7 +29,7 @@ extension DownloadCenter {
         return await renew(download, .refused(status: status))
     }
 
-    /// Renews a link that expires within `margin`.
+    /// Renews a link that expires within `margin`. If the renewal fails, the download continues with the old link.
     func renewIfExpiring(_ download: LiveDownload) async throws(TowlineError) {
         guard configuration.linkRenewal != nil, let end = LinkExpiry.secondsSince1970(try download.request.source)
         else { return }
@@ -35,7 +38,8 @@ extension DownloadCenter {
         _ = await renew(download, .expires(date))
     }
 
-    /// Returns the time until the link must be renewed; `nil` without an expiry or a renewal, or if it is too late.
+    /// Returns the time until the link must be renewed. Returns `nil` if the link has no known expiry time, the app
+    /// renews no links, or the time has passed.
     func renewalTime(_ download: LiveDownload) throws(TowlineError) -> Duration? {
         guard configuration.linkRenewal != nil, let end = LinkExpiry.secondsSince1970(try download.request.source)
         else {
@@ -46,7 +50,8 @@ extension DownloadCenter {
         return left > 0 ? .milliseconds(Int64(min(left, 1e9) * 1000)) : nil
     }
 
-    /// Restarts a transfer after `time`, so that its link is renewed. The transfer keeps its bytes.
+    /// Returns a task that restarts the transfer after `time`, so that its link is renewed before it expires. The
+    /// downloaded bytes are kept. Cancelling the task prevents the restart.
     func endBefore(_ time: Duration, _ download: LiveDownload) -> Task<Void, Never> {
         let id = download.id
         return Task { [weak self, weak download] in
@@ -56,9 +61,10 @@ extension DownloadCenter {
         }
     }
 
-    /// Requests a new link from the app.
+    /// Requests a new link from the app and returns its answer or its error.
     ///
-    /// - Returns: `nil` if a command ended the transfer first. The app may answer late, or give that command itself.
+    /// - Returns: `nil` if a command, such as pause, ended the transfer first. The app may answer late, or give that
+    ///   command itself.
     private func answer(
         of renewal: any LinkRenewal, _ download: LiveDownload, _ reason: LinkRenewalReason
     ) async -> Result<RenewedLink?, any Error>? {

@@ -2,7 +2,7 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// Queries and changes of the list.
+/// Queries and changes of the list of downloads in the registry.
 extension DownloadCenter {
     func exists(_ id: DownloadID) async throws(TowlineError) -> Bool {
         try checkOpen()
@@ -28,7 +28,7 @@ extension DownloadCenter {
         return DownloadTotals(totals)
     }
 
-    /// Adds and limits the result to 0 through `Int64.max`, because servers may claim any length.
+    /// Returns `sum` plus `more`, limited to 0 through `Int64.max`, because servers may send any length.
     private static func clippedSum(_ sum: Int64, _ more: Int64) -> Int64 {
         let (result, overflow) = sum.addingReportingOverflow(more)
         return max(0, overflow ? (more > 0 ? .max : 0) : result)
@@ -53,7 +53,8 @@ extension DownloadCenter {
         await publish(id)
     }
 
-    /// Adds the unfinished downloads in a directory that are not in the list.
+    /// Adds the unfinished downloads whose journals are in a directory and that are not in the list of downloads. They
+    /// are added paused.
     func adopt(_ directory: String) async throws(TowlineError) -> [DownloadID] {
         try checkOpen()
         var requests: [DownloadRequest] = []
@@ -80,7 +81,8 @@ extension DownloadCenter {
 }
 
 extension DownloadRequest {
-    /// Creates a request that resumes an unfinished file; `nil` if the journal contains no valid URL.
+    /// Creates a request that resumes an unfinished download found on the disk; `nil` if its journal contains no valid
+    /// URL.
     init?(_ file: UnfinishedFile) {
         guard let url = URL(string: file.source) else { return nil }
         let directory = URL(fileURLWithPath: file.directory, isDirectory: true)

@@ -2,7 +2,7 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// Queries about all running downloads.
+/// Queries about the limits, the running downloads, their hosts and the segments of a download.
 extension DownloadCenter {
     func limits() throws(TowlineError) -> DownloadLimits {
         try checkOpen()

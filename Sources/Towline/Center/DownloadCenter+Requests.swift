@@ -2,12 +2,12 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// Commands for a download in the list.
+/// Commands for one download in the registry or for all of them: pause, resume, retry, cancel, remove and changes.
 extension DownloadCenter {
     static let notFound = TowlineError(
         .unknownDownload, "the download was removed from the list. Add the URL again to download the file")
 
-    /// Returns the list's entry. Throws `unknownDownload` if the download is not in the list.
+    /// Returns the entry of a download in the registry. Throws `unknownDownload` if the registry does not contain it.
     func record(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload {
         try checkOpen()
         guard let record = try await registry.download(id) else {
@@ -23,15 +23,16 @@ extension DownloadCenter {
         try await carryOut(.pause, id) { $0.end(.pause) }
     }
 
-    /// Resumes a paused or failed download, and ends the wait of a waiting download.
+    /// Resumes a paused or failed download, and retries a download that waits. Throws `illegalTransition` in a state
+    /// that cannot be resumed.
     func resume(_ id: DownloadID) async throws(TowlineError) {
         try await carryOut(.resume, id) { resume($0) }
         pump()
     }
 
-    /// Resumes a transfer that waits or is about to pause.
+    /// Restarts a running transfer that waits for its next request, and undoes a pause that is not complete yet.
     ///
-    /// - Returns: the intent with which the transfer restarts; `nil` if the transfer continues unchanged.
+    /// - Returns: `restart` if the transfer ends and starts again; `nil` if the transfer continues unchanged.
     private func resume(_ download: LiveDownload) -> LiveDownload.Intent? {
         if download.isWaiting {
             overruleHost(of: download.record)
@@ -40,12 +41,13 @@ extension DownloadCenter {
         return download.resume() ? .restart : nil
     }
 
-    /// Sends requests again to a host that asked for a pause: the user wants the download to continue now.
+    /// Clears the pause that the host of a download requested (`Retry-After`), because the user wants the download to
+    /// continue now.
     private func overruleHost(of record: RegisteredDownload) {
         if let origin = try? HTTPURL(parsing: record.source).origin { services.board.overrule(origin) }
     }
 
-    /// Restarts a failed or cancelled download, or a failed follow-up.
+    /// Starts a failed, cancelled, paused or waiting download again, or a failed follow-up of a finished download.
     func retry(_ id: DownloadID) async throws(TowlineError) {
         try await carryOut(.retry, id) { _ in nil }
         pump()
@@ -55,12 +57,14 @@ extension DownloadCenter {
         try await carryOut(.cancel, id) { $0.end(.cancel) }
     }
 
-    /// Carries out a command. When it returns, the result is durable and visible.
+    /// Carries out a command. When the function returns, the result is durable in the registry and visible in
+    /// snapshots.
     ///
-    /// The table decides for the current state of a download without a transfer. If the state changes before the
-    /// decision is written, the table decides again.
+    /// For a download without a transfer, `DownloadCommand.effect(in:)` decides by its state. If the state changes
+    /// before the decision is written, the decision is made again.
     ///
-    /// - Parameter tell: passes the command to a transfer, and returns the intent if the transfer ends for it.
+    /// - Parameter tell: passes the command to the transfer of a running download. Returns the reason if this ends the
+    ///   transfer; `nil` otherwise.
     private func carryOut(
         _ command: DownloadCommand, _ id: DownloadID, tell: (LiveDownload) -> LiveDownload.Intent?
     ) async throws(TowlineError) {
@@ -88,8 +92,8 @@ extension DownloadCenter {
         }
     }
 
-    /// Returns the transfer of a download; `nil` if the download has no transfer. Waits for a claim or an unwritten
-    /// end.
+    /// Returns the running download with this identifier; `nil` if the download has no transfer. First waits for a
+    /// transfer that is being started, or for the result of an ended transfer to be written to the registry.
     private func transfer(of id: DownloadID) async throws(TowlineError) -> LiveDownload? {
         while true {
             if let claiming = starting[id] {
@@ -106,9 +110,10 @@ extension DownloadCenter {
         live[id] == nil && starting[id] == nil && unwritten[id] == nil
     }
 
-    /// Waits until the end of a transfer is in the registry.
+    /// Waits until a transfer has ended and its result is in the registry.
     ///
-    /// - Returns: whether the transfer ended for the intent, or a later pause or resume replaced the intent.
+    /// - Returns: `true` if the transfer ended for the reason `intent`, or if a later pause or resume replaced this
+    ///   reason. `false` if the transfer ended otherwise, so that the command must be decided again.
     private func isOver(_ download: LiveDownload, for intent: LiveDownload.Intent) async throws(TowlineError) -> Bool {
         while live[download.id] === download, let run = runs[download.id] {
             await run.value
@@ -139,9 +144,10 @@ extension DownloadCenter {
         return try await apply(change, onlyFrom: record.state)
     }
 
-    /// Changes the state of a download without a transfer, and publishes it.
+    /// Writes a change of a download without a transfer to the registry, and publishes the new snapshot.
     ///
-    /// - Returns: `false` if the download is in another state.
+    /// - Returns: `false` if the download is not in the required `state` or was removed. The download is then
+    ///   unchanged.
     @discardableResult
     private func apply(
         _ change: RegistryChange, onlyFrom state: RegisteredState
@@ -154,7 +160,8 @@ extension DownloadCenter {
         return true
     }
 
-    /// Starts a failed follow-up action again.
+    /// Starts the failed follow-up action (such as unpacking) of a finished download again. Throws `illegalTransition`
+    /// if no follow-up failed.
     ///
     /// - Returns: `false` if the state of the download changed meanwhile.
     private func retryFollowUp(of id: DownloadID) async throws(TowlineError) -> Bool {
@@ -205,13 +212,13 @@ extension DownloadCenter {
         pump()
     }
 
-    /// Removes the unfinished files of a download.
+    /// Deletes the part file and the journal of an unfinished download.
     func discardUnfinished(_ record: RegisteredDownload) async {
         await files.discardUnfinished(record)
         forgetJournal(of: record.id)
     }
 
-    /// Puts a download whose transfer ended into the queue again.
+    /// Puts a download whose transfer ended into the queue again. Has no effect if the download is not in `state`.
     func requeue(_ id: DownloadID, onlyFrom state: RegisteredState) async throws(TowlineError) {
         var change = RegistryChange(id, state: .init(.queued))
         change.note("resumed", "the download was resumed")
@@ -245,7 +252,8 @@ extension DownloadCenter {
         pump()
     }
 
-    /// Carries out a command of many downloads for one of them, which may have ended or been removed.
+    /// Runs `body`, which carries out a command for one of many downloads. Ignores the errors that the download has
+    /// ended (`illegalTransition`) or was removed (`unknownDownload`).
     private func allowingRefusal(_ body: () async throws(TowlineError) -> Void) async throws(TowlineError) {
         do throws(TowlineError) {
             try await body()
@@ -268,7 +276,8 @@ extension DownloadCenter {
         pump()
     }
 
-    /// Publishes a change of many downloads: one event for the list, and a snapshot for each followed download.
+    /// Publishes a change of many downloads: one event `listChanged`, and a snapshot of each download that has a
+    /// snapshot stream.
     private func publishList() async {
         guard hub.hasReaders else { return }
         let records = (try? await registry.downloads(hub.followed)) ?? []
@@ -278,7 +287,8 @@ extension DownloadCenter {
 
     // MARK: Changes of a request
 
-    /// Changes the request of a download. If `restarts` is `true`, a running transfer restarts with the new request.
+    /// Changes the request of a download with `body` and writes it to the registry. If `restarts` is `true`, a running
+    /// transfer restarts with the new request. Throws the error of an invalid value, and then changes nothing.
     func change(
         _ id: DownloadID, restarts: Bool, _ body: @Sendable (inout DownloadRequest) -> Void
     ) async throws(TowlineError) {
@@ -321,13 +331,14 @@ extension DownloadCenter {
         pump()
     }
 
-    /// Waits until no other change of the download is in progress, so that changes do not overwrite each other.
+    /// Waits until no other change of the download's request is in progress, so that changes do not overwrite each
+    /// other. The caller must then call `endChange`.
     func beginChange(of id: DownloadID) async {
         guard changing[id] != nil else { return changing[id] = [] }
         await withCheckedContinuation { changing[id]?.append($0) }
     }
 
-    /// Ends a change of the download and lets the next change start.
+    /// Ends a change of the download's request and lets the next waiting change start.
     func endChange(of id: DownloadID) {
         guard let next = changing[id]?.first else { return changing[id] = nil }
         changing[id]?.removeFirst()
@@ -336,7 +347,7 @@ extension DownloadCenter {
 }
 
 extension DownloadCommand {
-    /// The participle of the command, for messages and the timeline.
+    /// The participle of the command, such as `paused`, for messages and the timeline.
     fileprivate var participle: String {
         switch self {
         case .pause: "paused"

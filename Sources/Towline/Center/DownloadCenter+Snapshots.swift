@@ -1,9 +1,10 @@
 import TowlineCore
 import TowlineEngine
 
-/// Snapshots of downloads, from their transfers or from the list and the journals.
+/// Snapshots of downloads: from the transfer of a running download, otherwise from the registry and the journal.
 extension DownloadCenter {
-    /// Returns the snapshot of a download. Without a transfer, the progress comes from the journal.
+    /// Returns the snapshot of a download. Without a transfer, the progress comes from the journal. Throws
+    /// `unknownDownload` if the registry does not contain the download.
     func snapshot(_ id: DownloadID) async throws(TowlineError) -> DownloadSnapshot {
         if let end = unwritten[id] { return end.snapshot }
         if let download = live[id] { return download.snapshot }
@@ -11,13 +12,14 @@ extension DownloadCenter {
         return await snapshots(of: [record])[0]
     }
 
-    /// Returns the snapshots of several downloads, without those that are not in the list.
+    /// Returns the snapshots of several downloads, in the order of `ids`. Downloads that are not in the registry are
+    /// missing.
     func snapshots(_ ids: [DownloadID]) async throws(TowlineError) -> [DownloadSnapshot] {
         try checkOpen()
         return await snapshots(of: try await registry.downloads(ids))
     }
 
-    /// Returns the snapshots of entries of the list.
+    /// Returns the snapshots of the downloads with these registry entries, in the same order.
     func snapshots(of records: [RegisteredDownload]) async -> [DownloadSnapshot] {
         let held = await held(records)
         return records.map { snapshot(of: $0, held: held[$0.id] ?? nil) }
@@ -39,8 +41,8 @@ extension DownloadCenter {
         return snapshot
     }
 
-    /// Reads the journals of downloads without a transfer. A summary is cached for `journalLife`, or until a transfer
-    /// changes the journal.
+    /// Returns the journal summaries (name, size, byte ranges) of downloads without a transfer, by identifier. A value
+    /// is `nil` without a journal. A summary is cached for `journalLife`, or until a transfer changes the journal.
     func held(_ records: [RegisteredDownload]) async -> [DownloadID: JournalSummary?] {
         var held: [DownloadID: JournalSummary?] = [:]
         var unread: [RegisteredDownload] = []
@@ -65,16 +67,18 @@ extension DownloadCenter {
 
     /// The maximum number of cached journal summaries.
     private static let mostJournals = 10_000
-    /// The time after which a journal is read again, because another program may have changed the journal.
+    /// The time after which a cached summary expires and the journal is read again, because another program may have
+    /// changed the journal.
     private static let journalLife = Duration.seconds(10)
 
-    /// Forgets the journal of a download that a transfer or a command changes.
+    /// Removes the cached journal summary of a download, because a transfer or a command changes the journal.
     func forgetJournal(of id: DownloadID) {
         journals[id] = nil
         journalChanges += 1
     }
 
-    /// Publishes the snapshot of a download.
+    /// Publishes the current snapshot of a download to the readers of its snapshots and events. Has no effect if the
+    /// registry does not contain the download.
     func publish(_ id: DownloadID) async {
         guard hub.hasReaders, let record = try? await registry.download(id) else { return }
         let held = await held([record])

@@ -2,15 +2,17 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// Ends that are not in the list yet, because the list cannot be written: its disk is full or missing.
+/// Results of ended transfers that are not in the registry yet, because the registry cannot be written: its disk is
+/// full or missing.
 ///
 /// Until the write succeeds, the download counts as running. This prevents a second start of a download that the
-/// list still contains as running, and prevents more running downloads than the limit.
+/// registry still contains as running, and prevents more running downloads than the limit.
 extension DownloadCenter {
-    /// The interval between two attempts to write the list.
+    /// The interval between two attempts to access the registry after a failure.
     static let listRetryInterval = Duration.seconds(1)
 
-    /// Writes an end to the list and releases the download. Retries later if the list cannot be written.
+    /// Writes the result of an ended transfer to the registry; the download then no longer counts as running. If the
+    /// registry cannot be written, publishes the result and retries later.
     func write(_ end: DownloadEnd) async {
         let id = end.download.id
         unwritten[id] = end
@@ -23,9 +25,10 @@ extension DownloadCenter {
         }
     }
 
-    /// Writes the end of a download to the list, if the download has an unwritten end.
+    /// Writes the result of a download's ended transfer to the registry, if the result is not written yet. Waits for a
+    /// write in progress.
     ///
-    /// - Throws: the error of the registry. The end is kept and the write is retried.
+    /// - Throws: the error of the registry. The result is kept, so that the write can be retried.
     func writeEnd(of id: DownloadID) async throws(TowlineError) {
         guard let end = unwritten[id] else { return }
         // One write for each end: a second one could overwrite later changes.
@@ -37,7 +40,7 @@ extension DownloadCenter {
                 endWrites[id] = nil
                 guard case .success = result else { return result }
                 unwritten[id] = nil
-                await settle(end)
+                await recordEnd(end)
                 return result
             }
         endWrites[id] = writing
@@ -58,7 +61,8 @@ extension DownloadCenter {
         }
     }
 
-    /// Retries until all ends are written and the queue could be read.
+    /// Starts a task that retries every second, until the results of all ended transfers are in the registry and the
+    /// queued downloads could be read.
     func keepWriting() {
         guard writing == nil, !isClosed else { return }
         writing = Task {
@@ -72,7 +76,8 @@ extension DownloadCenter {
         }
     }
 
-    /// Writes all unwritten ends. Stops after the first failure, because the other writes would fail too.
+    /// Writes the results of all ended transfers that are not in the registry yet. Stops after the first failure,
+    /// because the other writes would fail too.
     func writeEnds() async {
         do throws(TowlineError) {
             for id in Array(unwritten.keys) { try await writeEnd(of: id) }
@@ -82,16 +87,16 @@ extension DownloadCenter {
     }
 }
 
-/// The end of a transfer, as written to the list.
+/// The result of an ended transfer, to be written to the registry.
 struct DownloadEnd {
     let download: LiveDownload
-    /// The intent that the transfer ended with.
+    /// The reason to end the transfer that was set when it ended, such as a command; `none` if no reason was set.
     var intent: LiveDownload.Intent
     var change: RegistryChange
-    /// The wait that follows; `nil` if the download does not wait.
+    /// The wait before the download is retried; `nil` if the download does not wait.
     var wait: DownloadCenter.Wait?
 
-    /// The snapshot of the download after the end is in the list.
+    /// The snapshot of the download as it is after `change` is in the registry.
     var snapshot: DownloadSnapshot {
         var record = download.recordWithName
         if let state = change.state {

@@ -2,8 +2,8 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// The scheduler of all downloads: takes downloads from the list as the limits allow, runs their transfers, and
-/// writes the results to the list.
+/// The scheduler of all downloads: takes queued downloads from the registry as the limits allow, runs their transfers,
+/// and writes the results back. The registry is the database of all downloads.
 actor DownloadCenter {
     let registry: any Registry
     let services: TransferServices
@@ -13,29 +13,33 @@ actor DownloadCenter {
     var configuration: Configuration
     var admission: Admission
     var live: [DownloadID: LiveDownload] = [:]
-    /// The downloads that wait, and the number of consecutive waits of each download.
+    /// The downloads that wait for the network, the server or disk space, each with its reason and the end of its wait.
     var waits: [DownloadID: Wait] = [:]
+    /// The number of consecutive waits of each download, which lengthens the next wait. A received byte resets it.
     var waitCounts: [DownloadID: Int] = [:]
     var renewalsInRow: [DownloadID: Int] = [:]
     var followers: [DownloadID: Follower] = [:]
     let followUpGate = FollowUpGate()
-    /// Ends that are not in the list yet. Their downloads stay in `live`.
+    /// Results of ended transfers that are not in the registry yet. Their downloads stay in `live`.
     var unwritten: [DownloadID: DownloadEnd] = [:]
-    /// The writes of these ends that are in progress.
+    /// The writes of `unwritten` results to the registry that are in progress.
     var endWrites: [DownloadID: Task<Result<Void, TowlineError>, Never>] = [:]
-    /// The task that retries these writes; `nil` if no retry is needed.
+    /// The task that retries failed registry accesses (`unwritten`, `mustLookAgain`); `nil` if no retry is needed.
     var writing: Task<Void, Never>?
     /// The downloads whose requests are being changed, and the callers that wait to change the same request.
     var changing: [DownloadID: [CheckedContinuation<Void, Never>]] = [:]
-    /// `true` if the queue could not be read and must be read again.
+    /// `true` if the queued downloads could not be read from the registry and must be read again.
     var mustLookAgain = false
-    /// The host knowledge that the registry contains.
+    /// The learned connection limits of hosts, as last written to the registry. Used to write only changes.
     var knownHosts: [HTTPURL.Origin: HostBoard.Knowledge] = [:]
-    /// The cached journal summaries of downloads without a transfer.
+    /// The cached journal summaries (name, length, byte ranges) of downloads without a transfer; `summary` is `nil` if
+    /// the download has no journal.
     var journals: [DownloadID: (summary: JournalSummary?, readAt: ContinuousClock.Instant)] = [:]
-    /// The number of journal changes since the launch.
+    /// The number of calls of `forgetJournal` since the launch. A changed number means that a summary that was just
+    /// read may be outdated and is not cached.
     var journalChanges = 0
-    /// The downloads that are being claimed. Commands wait until the transfers of these downloads exist.
+    /// The downloads that are being marked as active in the registry. Commands wait for these tasks, after which the
+    /// transfers exist.
     var starting: [DownloadID: Task<Void, Never>] = [:]
     var isClosed = false
     private var isPumping = false
@@ -46,10 +50,10 @@ actor DownloadCenter {
     var runs: [DownloadID: Task<Void, Never>] = [:]
     private let entropy = IDSource()
 
-    /// The reason why a download waits, and the end of the wait.
+    /// The reason why a download waits, and the time when it enters the queue again.
     struct Wait {
         var code: WaitCode
-        /// The end of the wait, on the monotonic clock.
+        /// The time when the download enters the queue again, on the monotonic clock.
         var until: ContinuousClock.Instant
     }
 
@@ -77,7 +81,8 @@ actor DownloadCenter {
 
     // MARK: Adding
 
-    /// Adds downloads and starts as many as the limits allow. The same URL and destination is the same download.
+    /// Adds downloads to the registry and starts as many as the limits allow. Returns their identifiers in the order of
+    /// the requests. A request with the URL and destination of an existing download returns that download.
     func add(_ requests: [DownloadRequest]) async throws(TowlineError) -> [DownloadID] {
         try checkOpen()
         var records: [RegisteredDownload] = []
@@ -112,7 +117,7 @@ actor DownloadCenter {
             addedAt: WallClock.milliseconds)
     }
 
-    /// Restarts a download that is added again, if it failed, was cancelled, waits with another request, or its
+    /// Restarts a download that is added again, if it failed, was cancelled, waits with a different request, or its
     /// finished file is missing. The new request replaces the old request, because the difference may prevent the
     /// failure.
     private func reviveIfLost(
@@ -123,7 +128,9 @@ actor DownloadCenter {
         while try await !revive(id, as: request, asked) {}
     }
 
-    /// - Returns: `false` if the state of the download changed meanwhile.
+    /// Does the work of `reviveIfLost` once, for the current state of the download.
+    ///
+    /// - Returns: `false` if this state changed meanwhile and the function must be called again.
     private func revive(
         _ id: DownloadID, as request: DownloadRequest, _ asked: RegisteredDownload
     ) async throws(TowlineError) -> Bool {
@@ -167,7 +174,8 @@ actor DownloadCenter {
 
     // MARK: Running
 
-    /// Starts as many queued downloads as the limits allow. A call during a run causes another run.
+    /// Starts as many queued downloads as the limits allow, in a background task. A call while this task runs makes it
+    /// look for queued downloads once more.
     func pump() {
         guard !isPumping else {
             mustPumpAgain = true
@@ -212,9 +220,10 @@ actor DownloadCenter {
         await claiming.value
     }
 
-    /// Claims downloads in the registry before their first requests: after a kill, the next launch continues them.
+    /// Marks downloads as active in the registry before their first requests, and starts them. After a kill, the next
+    /// launch resumes active downloads.
     ///
-    /// A download that was paused, cancelled or removed since it was read is not claimed and does not start.
+    /// A download that was paused, cancelled or removed since it was read from the queue does not start.
     private func claim(_ records: [RegisteredDownload]) async {
         let ids = records.map(\.id)
         var claimed = try? await registry.claim(ids)
@@ -263,7 +272,8 @@ actor DownloadCenter {
         pump()
     }
 
-    /// Reports the failure of a registry change that no caller waits for.
+    /// Reports the failure of a registry access that no caller waits for, to the readers of events and to
+    /// `Configuration.onTrouble`.
     func registryFailed(_ error: TowlineError) {
         hub.publish(.troubled(error))
         configuration.onTrouble?(error)
@@ -271,13 +281,15 @@ actor DownloadCenter {
 
     // MARK: Progress
 
-    /// The maximum number of snapshots per second for all readers together. Each delivery costs some microseconds.
+    /// The maximum number of snapshots per second that are delivered to all readers together, because each delivery
+    /// costs some microseconds. At a higher number, the interval between snapshots grows.
     private static let tellingsPerSecond = 10_000.0
     private static let longestInterval = 5.0
-    /// The interval between two writes of the progress to the list. The journals contain the exact progress.
+    /// The interval between two writes of the progress to the registry. The journals contain the exact progress.
     private static let progressInterval = Duration.seconds(5)
 
-    /// Publishes progress and writes changes to the list while any download runs.
+    /// Starts the task that, while any download runs, publishes progress and writes changes to the registry at
+    /// intervals. Has no effect if the task runs.
     private func keepPulse() {
         guard pulse == nil else { return }
         pulse = Task {
@@ -296,6 +308,8 @@ actor DownloadCenter {
         }
     }
 
+    /// Publishes the changed snapshots of running downloads and writes their changes to the registry, once.
+    ///
     /// - Returns: the number of snapshots that were delivered to readers.
     private func beat(withProgress: Bool) async -> Int {
         var changes: [RegistryChange] = []
@@ -317,7 +331,8 @@ actor DownloadCenter {
 
     // MARK: Launch
 
-    /// Restores the state that an earlier process left. Sends no request before `pump`.
+    /// Restores the limits, host limits, downloads and follow-ups that an earlier process left in the registry, and
+    /// starts queued downloads. No download starts before everything is restored.
     func launch() async throws(TowlineError) {
         services.limiter.setRate(configuration.rateLimit)
         try await readLimits()
@@ -329,7 +344,8 @@ actor DownloadCenter {
         pump()
     }
 
-    /// Updates the list from the journals of interrupted downloads, because the journals are newer than the list.
+    /// Updates the name, size and progress of interrupted downloads in the registry from their journals, which are
+    /// newer.
     private func reconcile() async throws(TowlineError) {
         var query = RegistryQuery()
         query.states = [.active, .waiting]
@@ -351,7 +367,7 @@ actor DownloadCenter {
 
     // MARK: Closing
 
-    /// Watches the network until the center closes.
+    /// Retries downloads that wait for the network after each element of `changes`, until the center closes.
     func watchNetwork(_ changes: AsyncStream<Void>) {
         watch = Task { for await _ in changes { networkChanged() } }
     }

@@ -2,36 +2,43 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// The disk operations of the center. They are asynchronous, because a disk may be slow and must not block the center.
+/// The disk operations that the `DownloadCenter` needs. They are asynchronous, because a disk may be slow and must not
+/// block this actor.
 protocol DownloadFiles: Sendable {
-    /// Returns the journal summaries of unfinished downloads; `nil` for a download without a journal.
+    /// Returns the journal summaries (name, size, byte ranges) of unfinished downloads, in the order of `records`;
+    /// `nil` for a download without a readable journal.
     func held(_ records: [RegisteredDownload]) async -> [JournalSummary?]
-    /// Opens the finished file, or the part file of a download without a transfer, for reading.
+    /// Opens the finished file, or the part file of an unfinished download that does not run, for reading. Throws
+    /// `unusableDestination` if the file is missing or was changed.
     func content(_ record: RegisteredDownload) async throws(TowlineError) -> ContentFile
     /// Returns whether the finished file still exists with its published length.
     func hasFinished(_ record: RegisteredDownload) async -> Bool
-    /// Returns whether the download has a journal under its name with one of its URLs.
+    /// Returns whether an unfinished file of this download exists: a journal under its name that contains one of its
+    /// URLs.
     func holds(_ record: RegisteredDownload) async -> Bool
-    /// Deletes the part file and the journal, if they belong to this download and no other process uses them.
+    /// Deletes the part file and the journal of a download, if they belong to this download and no other process uses
+    /// them.
     func discardUnfinished(_ record: RegisteredDownload) async
-    /// Deletes the finished file, if it still is the file that this download published. Keeps any other file.
+    /// Deletes the finished file, if it still is the file that this download published. Keeps any other file. Throws
+    /// `diskPermission` if the file cannot be deleted.
     func removeFinished(_ record: RegisteredDownload) async throws(TowlineError)
-    /// Returns the free space for a download in bytes; `nil` if unknown.
+    /// Returns the free space of the file system that contains a directory, in bytes; `nil` if unknown.
     func freeSpace(_ directory: String) async -> Int64?
     /// Returns the unfinished downloads in a directory that have a readable journal.
     func unfinished(in directory: String) async -> [UnfinishedFile]
 }
 
-/// The name, the length and the byte ranges that a journal contains.
+/// The name, the length and the downloaded byte ranges of an unfinished download, as its journal contains them.
 struct JournalSummary: Hashable, Sendable {
     var name: String
     var completeLength: Int64?
-    /// The byte ranges that the next transfer keeps.
+    /// The downloaded byte ranges, which the next transfer keeps. Empty if the part file is not the file that the
+    /// journal describes.
     var written: ByteRangeSet
     var heldBytes: Int64 { written.count }
 }
 
-/// An unfinished download that was found on disk.
+/// An unfinished download that was found on the disk by its journal, for example after the registry was lost.
 struct UnfinishedFile: Hashable, Sendable {
     var directory: String
     var source: String

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// A limit on the number of follow-ups that run at the same time. Follow-ups start in the order of their arrival.
+/// A limit on the number of follow-ups (actions such as unpacking) that run at the same time. Follow-ups start in the
+/// order of their `enter` calls.
 ///
 /// With a limit of four, a slow program or webhook does not block the other follow-ups, and downloads still get
 /// processor time, disk and memory when a thousand downloads finish at once.
@@ -10,21 +11,23 @@ final class FollowUpGate: Sendable {
     private struct State {
         var running = 0
         var numbers = 0
-        /// The waiting tasks, by their numbers.
+        /// The tasks that wait in `enter`, by their numbers.
         var waiting: [Int: CheckedContinuation<Bool, Never>] = [:]
-        /// The numbers in the order of arrival, including cancelled tasks. Entries before `first` are handled.
+        /// The numbers of tasks that waited, in the order of their `enter` calls, including cancelled tasks. The tasks
+        /// before index `first` have already started or were cancelled.
         var order: [Int] = []
         var first = 0
     }
 
     private let state = Mutex(State())
 
-    /// The number of waiting tasks.
+    /// The number of tasks that wait in `enter`.
     var waiting: Int { state.withLock { $0.waiting.count } }
 
-    /// Waits until a follow-up may start. After the result `true`, the caller must call `leave`.
+    /// Waits until fewer than `room` follow-ups run. After the result `true`, the caller runs its follow-up and then
+    /// must call `leave`.
     ///
-    /// - Returns: `false` if the task was cancelled before there was room.
+    /// - Returns: `false` if the task was cancelled while it waited. The follow-up then must not run.
     func enter() async -> Bool {
         let number = state.withLock { state in
             state.numbers += 1
@@ -50,7 +53,7 @@ final class FollowUpGate: Sendable {
         }
     }
 
-    /// Ends a follow-up and lets the next one start.
+    /// Records that a follow-up ended, and lets the next waiting follow-up start.
     func leave() {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             while state.first < state.order.count {

@@ -3,20 +3,22 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// A download with a transfer. The transfer reports to it from any thread, and the center collects the reports.
+/// A running download: a download with a transfer. The transfer reports its progress to this object from any thread,
+/// and the `DownloadCenter` collects the reports.
 final class LiveDownload: TransferObserver {
-    /// The reason why the transfer is to end.
+    /// The reason why the transfer is to end, which decides the state of the download afterwards.
     enum Intent: Equatable, Sendable {
-        /// No reason: the transfer runs to its own end.
+        /// No reason: the transfer runs until the download finishes or fails.
         case none
-        /// A long pause that the server requested: its duration and reason. The transfer leaves room for others.
+        /// A long pause that the server requested: its duration and reason. The transfer ends, so that another download
+        /// can run during the pause.
         case serverWait(Duration, String)
         case pause
         case cancel
-        /// A restart with the changed request.
+        /// A restart: the download is queued again, for example because its request was changed.
         case restart
         case remove
-        /// The downloader closes. The state in the list does not change.
+        /// The downloader closes. The registry keeps the state active, so that the next launch resumes the download.
         case close
     }
 
@@ -26,11 +28,11 @@ final class LiveDownload: TransferObserver {
         var transfer = TransferSnapshot()
         var isDirty = false
         var entries: [TimelineEntry] = []
-        /// A change that could not be written to the list and is merged into the next one.
+        /// A change that could not be written to the registry. The next change includes it.
         var untold: RegistryChange?
         var intent = Intent.none
         var runner: TransferRunner?
-        /// A closure that is called once, when a command ends the transfer.
+        /// A closure that is called once, when a command such as pause ends the transfer.
         var ending: (@Sendable () -> Void)?
         var isOver = false
         var endState: RegisteredState?
@@ -81,8 +83,8 @@ final class LiveDownload: TransferObserver {
         if let changed { hub.publish(changed) }
     }
 
-    /// The maximum server wait of a running transfer. After a longer wait, the transfer ends and leaves room for
-    /// others.
+    /// The longest pause requested by the server (`Retry-After`) during which the transfer keeps running. For a longer
+    /// one, the transfer ends, so that another download can run.
     private static let longestServerWait = Duration.seconds(10)
 
     private static func longWait(_ snapshot: TransferSnapshot) -> LiveDownload.Intent? {
@@ -92,7 +94,8 @@ final class LiveDownload: TransferObserver {
         return .serverWait(wait.remaining, wait.reason)
     }
 
-    /// Ends the transfer for a wait, unless a command ends it. With limited attempts it continues, to count attempts.
+    /// Ends the transfer for a long pause that the server requested, unless it is already to end. A transfer with a
+    /// maximum number of attempts continues, to count its attempts.
     private func makeRoom(_ wait: Intent) {
         let runner = fields.withLock { fields -> TransferRunner? in
             guard case .none = fields.intent, fields.request.maximumTries == nil, !fields.isOver else { return nil }
@@ -117,7 +120,8 @@ final class LiveDownload: TransferObserver {
     /// The current snapshot of the download.
     var snapshot: DownloadSnapshot { fields.withLock { Self.snapshot($0) } }
 
-    /// Returns the current snapshot if it changed since it was last published; `nil` otherwise.
+    /// Returns the current snapshot if it changed since the last call or publication; `nil` otherwise, and after the
+    /// end.
     func takeDirtySnapshot() -> DownloadSnapshot? {
         fields.withLock { fields in
             guard fields.isDirty, !fields.isOver else { return nil }
@@ -126,7 +130,8 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// The differences between the transfer and the list: downloaded bytes, and complete length in bytes.
+    /// The progress that the registry does not contain yet, in bytes: the differences of the downloaded bytes and of
+    /// the file size. `DownloadCenter.totals()` adds them to the stored sums.
     var newBytes: (held: Int64, complete: Int64) {
         fields.withLock { fields in
             guard !fields.isOver else { return (0, 0) }
@@ -135,8 +140,8 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// Returns the changes that are not in the list yet: name, length and notes, and if `progress` is `true` the
-    /// number of downloaded bytes; `nil` if nothing changed.
+    /// Returns the changes that the registry does not contain yet: name, length and timeline notes, and if `progress`
+    /// is `true` the number of downloaded bytes. The caller writes them. `nil` if nothing changed.
     func takeChange(progress: Bool) -> RegistryChange? {
         fields.withLock { fields in
             var change = fields.untold ?? RegistryChange(id)
@@ -160,7 +165,8 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// Keeps a change that could not be written, and adds it to the next change. Only the newest notes are kept.
+    /// Keeps a change that could not be written to the registry, and adds it to the result of the next `takeChange`.
+    /// Only the newest 100 timeline notes are kept.
     func putBack(_ change: RegistryChange) {
         fields.withLock { fields in
             var change = change
@@ -171,7 +177,8 @@ final class LiveDownload: TransferObserver {
 
     private static let mostNotes = 100
 
-    /// Sets the runner. Stops the runner at once if the transfer is to end before it began.
+    /// Sets the runner, the object that runs the transfer. Stops the runner at once if a command has already asked for
+    /// the end of the transfer.
     func begin(_ runner: TransferRunner) {
         let isWanted = fields.withLock { fields -> Bool in
             fields.runner = runner
@@ -181,7 +188,8 @@ final class LiveDownload: TransferObserver {
         if !isWanted { runner.stop(intent.purpose) }
     }
 
-    /// Ends the transfer soon. An intent does not replace an intent with a higher rank.
+    /// Ends the transfer soon for this reason. A reason with a higher rank, such as cancel after pause, replaces an
+    /// earlier reason; one with a lower rank does not.
     ///
     /// - Returns: the argument `intent`.
     @discardableResult
@@ -195,7 +203,8 @@ final class LiveDownload: TransferObserver {
         return intent
     }
 
-    /// Calls `body` when a command ends the transfer, or now if one already has. `nil` removes an earlier `body`.
+    /// Calls `body` once when a command such as pause ends the transfer, or now if a command already has. `nil` removes
+    /// an earlier closure.
     func whenEnding(_ body: (@Sendable () -> Void)?) {
         let isEnding = fields.withLock { fields in
             fields.ending = fields.intent.isCommand ? nil : body
@@ -204,9 +213,9 @@ final class LiveDownload: TransferObserver {
         if isEnding { body?() }
     }
 
-    /// Replaces a pause that is not complete yet with a restart.
+    /// Replaces a pause with a restart, while the transfer is still ending for the pause.
     ///
-    /// - Returns: whether a pause was replaced.
+    /// - Returns: `false` if the transfer was not ending for a pause. The function then changes nothing.
     func resume() -> Bool {
         fields.withLock { fields in
             guard fields.intent == .pause else { return false }
@@ -218,7 +227,8 @@ final class LiveDownload: TransferObserver {
     /// The reason why the transfer is to end.
     var intent: Intent { fields.withLock { $0.intent } }
 
-    /// Returns whether the transfer waits, or is about to end for a wait.
+    /// A Boolean value that indicates whether the transfer waits for its next request, or is ending for a long pause
+    /// that the server requested.
     var isWaiting: Bool {
         fields.withLock { fields in
             if case .serverWait = fields.intent { return true }
@@ -227,21 +237,21 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// The current request.
+    /// The request of the download, with its latest changes.
     var request: DownloadRequest { fields.withLock { $0.request } }
 
-    /// The last known entry of the list.
+    /// The entry of the download in the registry, as last read or changed.
     var record: RegisteredDownload { fields.withLock { $0.record } }
 
-    /// The number of downloaded bytes, and the number of bytes received in this transfer.
+    /// The number of downloaded bytes, including earlier transfers, and the number of bytes received in this transfer.
     var progress: (held: Int64, received: Int64) {
         fields.withLock { ($0.transfer.heldBytes, $0.transfer.receivedBytes) }
     }
 
-    /// The runner of the transfer; `nil` before the transfer began.
+    /// The object that runs the transfer; `nil` before the transfer began.
     var runner: TransferRunner? { fields.withLock { $0.runner } }
 
-    /// Changes the entry and the request of the running download.
+    /// Changes the registry entry and the request that this object holds. The caller has already written them.
     func update(_ body: @Sendable (inout RegisteredDownload, inout DownloadRequest) -> Void) {
         fields.withLock { fields in
             body(&fields.record, &fields.request)
@@ -249,9 +259,9 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// Ignores all further reports of the transfer.
+    /// Ignores all further progress of the transfer, because the transfer has ended.
     ///
-    /// - Parameter state: the new state of the download; `nil` if the state in the list does not change.
+    /// - Parameter state: the new state of the download; `nil` if the state in the registry does not change.
     func close(_ state: RegisteredState?) {
         fields.withLock { fields in
             fields.isOver = true
@@ -259,7 +269,7 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// The state in which the transfer left the download.
+    /// The state of the download after its transfer ended; `nil` before, and if the end did not change the state.
     var endState: RegisteredState? { fields.withLock { $0.endState } }
 
     private static func snapshot(_ fields: Fields) -> DownloadSnapshot {
@@ -268,7 +278,7 @@ final class LiveDownload: TransferObserver {
 }
 
 extension LiveDownload.Intent {
-    /// The purpose that the transfer is stopped with.
+    /// The purpose that the transfer is stopped with, which decides how much is made durable first.
     var purpose: StopPurpose {
         switch self {
         case .close: .close
@@ -277,7 +287,8 @@ extension LiveDownload.Intent {
         }
     }
 
-    /// Returns whether a command is the reason.
+    /// A Boolean value that indicates whether a command, such as pause or the close of the downloader, is the reason to
+    /// end.
     var isCommand: Bool {
         switch self {
         case .none, .serverWait: false
@@ -285,10 +296,11 @@ extension LiveDownload.Intent {
         }
     }
 
-    /// Returns whether a later command may replace the intent with its opposite.
+    /// A Boolean value that indicates whether a later command may reverse this one: a pause becomes a restart, or the
+    /// other way round.
     var isReversible: Bool { self == .pause || self == .restart }
 
-    /// The state of a download after its transfer ended for this intent; `nil` if the intent does not set the state.
+    /// The state of a download after its transfer ended for this reason; `nil` if the reason does not decide the state.
     var endState: RegisteredState? {
         switch self {
         case .none, .serverWait, .close: nil
@@ -298,7 +310,7 @@ extension LiveDownload.Intent {
         }
     }
 
-    /// The precedence of the intent. An intent replaces only intents with an equal or lower rank.
+    /// The precedence of the reason to end. A reason replaces only reasons with an equal or lower rank.
     var rank: Int {
         switch self {
         case .none: 0
@@ -314,6 +326,6 @@ extension LiveDownload.Intent {
 }
 
 extension Admission.Share {
-    /// Creates the share of a download: its host and its group.
+    /// Creates the host and the group whose limits on running downloads a registry entry counts against.
     init(_ record: RegisteredDownload) { self.init(host: record.host, group: record.group) }
 }

@@ -4,7 +4,7 @@ import TowlineDisk
 import TowlineEngine
 import TowlineThreads
 
-/// The implementation of disk operations with `TowlineDisk`, on threads that may block.
+/// The implementation of the disk operations with the local file system, on threads that may block.
 struct LocalFiles: DownloadFiles {
     let storage: FileStorage
 
@@ -77,8 +77,8 @@ struct LocalFiles: DownloadFiles {
         return sources(record).contains(report.record.source)
     }
 
-    /// Returns the URLs that the journal or the finished file may contain as their source, without secrets: the current
-    /// URL and the URL of the original request.
+    /// Returns the URLs that the journal or the finished file of this download may contain as their source. They are
+    /// the current URL and the URL of the original request, without secrets.
     private func sources(_ record: RegisteredDownload) -> [String] {
         let first = record.identity.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().first
         return [record.source, first.map { String($0) } ?? ""].compactMap { try? HTTPURL(parsing: $0).withoutSecrets }
@@ -121,8 +121,8 @@ struct LocalFiles: DownloadFiles {
         }
     }
 
-    /// Returns the unfinished downloads in a directory as entries for a lost list. The entries are paused: the user
-    /// decides which downloads resume.
+    /// Returns the unfinished downloads in a directory as new entries for the registry, after the registry was lost.
+    /// The entries are paused: the user decides which downloads resume.
     func orphans(in directory: String) -> [RegisteredDownload] {
         let names = IDSource()
         return find(in: directory).compactMap { file in
@@ -141,7 +141,8 @@ struct LocalFiles: DownloadFiles {
 }
 
 extension JournalSummary {
-    /// Creates a summary of a journal, limited to the byte ranges that the part file contains.
+    /// Creates a summary of a journal, limited to the byte ranges that the part file contains. Without this part file,
+    /// no byte ranges remain.
     init(_ report: JournalReport, _ place: Place) {
         let part = ByteRange(0, max(0, report.partLength ?? 0))
         self.init(

@@ -2,7 +2,7 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// The distributor of snapshots and events to their readers. Never waits for a reader.
+/// The distributor of snapshots of downloads and of events to all readers in the app. Never waits for a reader.
 final class SnapshotHub: Sendable {
     private struct Readers {
         var streams: [DownloadID: [Int: Reader]] = [:]
@@ -23,14 +23,16 @@ final class SnapshotHub: Sendable {
     private let readers = Mutex(Readers())
     private let isRead = Atomic<Bool>(false)
 
-    /// Returns whether any snapshot stream or event mailbox exists.
+    /// A Boolean value that indicates whether any snapshot stream or event mailbox exists. Without readers, callers
+    /// need not create snapshots.
     var hasReaders: Bool { isRead.load(ordering: .relaxed) }
 
-    /// Returns the snapshots of one download from now on. A slow reader gets only the newest snapshot. The stream ends
-    /// after a snapshot whose `isOver` is `true`.
+    /// Returns a stream of the snapshots of one download that are published from now on. A slow reader gets only the
+    /// newest snapshot. The stream ends after a snapshot whose `isOver` is `true`.
     func stream(_ id: DownloadID) -> AsyncStream<DownloadSnapshot> { register(id).stream }
 
-    /// Returns the same stream, with the snapshot from `look` first. The stream is empty if `look` returns `nil`.
+    /// Returns a stream that begins with the snapshot that `look` returns, followed by the snapshots that are
+    /// published. The stream is empty if `look` returns `nil`, because the download does not exist.
     ///
     /// The stream is registered before `look` is called. Otherwise, an end during `look` would be lost, and a reader
     /// would wait for it for ever.
@@ -72,7 +74,7 @@ final class SnapshotHub: Sendable {
         return (stream, continuation, number)
     }
 
-    /// The downloads that have a snapshot stream.
+    /// The identifiers of the downloads that have a snapshot stream.
     var followed: [DownloadID] { readers.withLock { Array($0.streams.keys) } }
 
     private func leave(_ id: DownloadID, _ number: Int) {
@@ -96,7 +98,8 @@ final class SnapshotHub: Sendable {
         return mailbox
     }
 
-    /// Publishes the current snapshot of a download.
+    /// Delivers the current snapshot of a download to its streams and, as the event `changed`, to all mailboxes. A
+    /// snapshot of a finished, failed or cancelled download ends the streams.
     ///
     /// - Returns: the number of readers that received the snapshot.
     @discardableResult
@@ -117,13 +120,13 @@ final class SnapshotHub: Sendable {
         return streams.count + mailboxes.count
     }
 
-    /// Publishes an event to all mailboxes.
+    /// Delivers an event to all mailboxes.
     func publish(_ event: DownloadEvent) {
         guard hasReaders else { return }
         for mailbox in readers.withLock({ $0.mailboxes.compactMap(\.value.mailbox) }) { mailbox.put(event) }
     }
 
-    /// Publishes a new entry of a timeline.
+    /// Delivers a new timeline note of a download to all mailboxes.
     func publish(_ entry: TimelineEntry, of id: DownloadID) { publish(.noted(id, TimelineNote(entry))) }
 
     /// Ends the snapshot streams of a removed download.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The time of day, for display and for the list. Never used to wait.
+/// The time of day, for display and for stored times. Never used to wait, because the user can change the clock.
 enum WallClock {
     /// The current time in milliseconds since 1970.
     static var milliseconds: Int64 { Int64((Date().timeIntervalSince1970 * 1000).rounded()) }

@@ -2,11 +2,13 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// The version of the bytes that a reader started with. Later bytes must have the same version.
+/// The version of the file whose bytes a reader of a download has started to read. Later bytes must be of the same
+/// version: bytes of different versions are never joined.
 struct ContentBinding: Sendable {
     let completeLength: Int64?
     let version: String?
-    /// The transfer that delivered the bytes, and their generation; `nil` if they came from a file.
+    /// The transfer that delivered the bytes, and their generation, a number that changes when the transfer discards
+    /// bytes that could be read. `nil` if the bytes came from a file on the disk.
     private(set) var transfer: (runner: TransferRunner, generation: Int)?
 
     private init(_ content: TransferContent, of runner: TransferRunner) {
@@ -21,7 +23,8 @@ struct ContentBinding: Sendable {
         transfer = nil
     }
 
-    /// Returns the binding to the current bytes of a download. Waits until the download has started.
+    /// Returns the version of the bytes that a new reader of a download gets. Waits until the download has started and
+    /// received a response, or has bytes on the disk.
     static func first(of id: DownloadID, _ center: DownloadCenter) async throws(TowlineError) -> ContentBinding {
         while true {
             switch try await center.contentSource(id, at: 0) {
@@ -34,19 +37,23 @@ struct ContentBinding: Sendable {
         }
     }
 
-    /// Returns whether the bytes of a transfer have the version that the reader started with.
+    /// Returns whether the bytes of a transfer are of the version that the reader started with. The proof is the same
+    /// generation of the same transfer, or the same strong validator and size in a transfer that has discarded no
+    /// bytes.
     func holds(_ content: TransferContent, of runner: TransferRunner) -> Bool {
         if let transfer, transfer.runner === runner { return transfer.generation == content.generation }
         guard content.generation == 0, let version else { return false }
         return version == content.strongValidator && completeLength == content.completeLength
     }
 
-    /// Binds the reader to the transfer that continues its bytes, and to the file that this transfer publishes.
+    /// Sets the transfer that the reader continues with, after `holds` returned `true` for its content. The file that
+    /// this transfer publishes then also counts as the same version.
     mutating func follow(_ content: TransferContent, of runner: TransferRunner) {
         transfer = (runner, content.generation)
     }
 
-    /// Returns whether the bytes of a file have the version that the reader started with.
+    /// Returns whether the bytes of a file are of the version that the reader started with. The proof is that the
+    /// reader's transfer published the file, or that version and size are equal.
     func holds(_ file: ContentFile) async -> Bool {
         if let transfer, file.isWhole {
             // The reader's transfer published this file.

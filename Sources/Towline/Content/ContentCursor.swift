@@ -3,7 +3,8 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// A reader of a byte range of a download, in order. Reads from the transfer or from the file on the disk.
+/// A reader of a byte range of a download, in ascending order. Reads from the running transfer or from the file on the
+/// disk, and changes to the other one when the download starts or ends.
 actor ContentCursor {
     private static let pieceSize = 256 << 10
 
@@ -23,7 +24,8 @@ actor ContentCursor {
         (self.id, self.center, self.binding, rest) = (id, center, binding, range)
     }
 
-    /// Returns the next piece, or `nil` at the end of the range.
+    /// Waits for the next bytes and returns them, at most 256 KiB; `nil` at the end of the range. Throws
+    /// `changedOnServer` if the later bytes are not of the same version of the file.
     func next() async throws(TowlineError) -> Data? {
         while !rest.isEmpty {
             if Task.isCancelled { throw Self.cancelled }
@@ -64,7 +66,9 @@ actor ContentCursor {
         }
     }
 
-    /// - Returns: `nil` if the transfer has no byte at this offset yet, or has ended.
+    /// Reads bytes at the beginning of the unread range from a running transfer.
+    ///
+    /// - Returns: `nil` if no byte at this offset has arrived, the file has ended, or the transfer has ended.
     private func read(_ reading: TransferReading, _ generation: Int) async throws(TowlineError) -> [UInt8]? {
         switch try await reading.read(rest, atMost: Self.pieceSize, generation: generation) {
         case .bytes(let bytes): return bytes
@@ -78,7 +82,9 @@ actor ContentCursor {
         return nil
     }
 
-    /// - Returns: `nil` at the end of the file, and if the bytes may be in another place.
+    /// Reads bytes at the beginning of the unread range from a file on the disk.
+    ///
+    /// - Returns: `nil` at the end of the file, or if the bytes must be looked for again in a transfer or another file.
     private func read(_ file: ContentFile) async throws(TowlineError) -> [UInt8]? {
         let (offset, count) = (rest.lowerBound, Int(min(rest.count, Int64(Self.pieceSize))))
         if let length = file.completeLength, offset >= length {

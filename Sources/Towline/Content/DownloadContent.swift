@@ -20,10 +20,10 @@ public struct DownloadContent: Sendable {
         (self.id, self.center) = (id, center)
     }
 
-    /// Returns a sequence of the bytes in a range, in pieces of at most 256 KiB.
+    /// Returns a sequence of the bytes in a range, as `Data` values of at most 256 KiB.
     ///
-    /// Each piece is delivered as soon as it arrives. Several ranges can be read at the same time; the most recent
-    /// reader has priority.
+    /// Bytes are delivered as soon as they arrive. Several ranges can be read at the same time. Missing bytes of the
+    /// most recent reader are downloaded first.
     ///
     /// The sequence throws `changedOnServer` if the file changes, `illegalTransition` if the download stops before the
     /// bytes arrive, `cancelled` if the task is cancelled, or the error of a failed read.
@@ -37,9 +37,9 @@ public struct DownloadContent: Sendable {
             range: ByteRange(lower, max(lower, min(range?.upperBound ?? .max, completeLength ?? .max))))
     }
 
-    /// An asynchronous sequence of bytes of a download, in order.
+    /// An asynchronous sequence of the bytes in a range of a download, in ascending order.
     public struct Bytes: AsyncSequence, Sendable {
-        /// A piece of the bytes.
+        /// The next bytes of the range, at most 256 KiB and never empty.
         public typealias Element = Data
         /// The error that ends the sequence early.
         public typealias Failure = TowlineError
@@ -48,7 +48,7 @@ public struct DownloadContent: Sendable {
         let binding: ContentBinding
         let range: ByteRange
 
-        /// Returns the iterator.
+        /// Returns an iterator that starts at the beginning of the range.
         public func makeAsyncIterator() -> Iterator {
             Iterator(cursor: ContentCursor(id, center, binding, range))
         }
@@ -57,10 +57,10 @@ public struct DownloadContent: Sendable {
         public struct Iterator: AsyncIteratorProtocol, Sendable {
             let cursor: ContentCursor
 
-            /// Returns the next piece, or `nil` at the end.
+            /// Waits for the next bytes and returns them; `nil` at the end of the range.
             public mutating func next() async throws(TowlineError) -> Data? { try await cursor.next() }
 
-            /// Returns the next piece, or `nil` at the end.
+            /// Waits for the next bytes and returns them; `nil` at the end of the range.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws(TowlineError) -> Data? {

@@ -1,7 +1,8 @@
 import TowlineCore
 import TowlineEngine
 
-/// A reader of a running transfer. Releasing this object closes the reader.
+/// A reader of the bytes of a running transfer, which requests the bytes after the reader's offset first. Releasing
+/// this object closes the reader.
 final class TransferReading: Sendable {
     let runner: TransferRunner
     private let number: Int
@@ -14,7 +15,8 @@ final class TransferReading: Sendable {
 
     deinit { Task { [runner, number] in await runner.closeReader(number) } }
 
-    /// The content of the transfer after its first response; `nil` if the transfer ended before a response.
+    /// The description of the transfer's bytes. Waits until a response arrived or bytes of an earlier transfer exist.
+    /// `nil` if the transfer ended before.
     var begun: TransferContent? {
         get async {
             repeat {
@@ -25,21 +27,23 @@ final class TransferReading: Sendable {
         }
     }
 
-    /// Waits until the transfer may have more bytes.
+    /// Waits until the transfer may have received more bytes.
     ///
-    /// - Returns: `false` if the transfer is over.
+    /// - Returns: `false` if the transfer has ended.
     func more() async -> Bool {
         var iterator = pulse.makeAsyncIterator()
         return await iterator.next() != nil
     }
 
-    /// Reads at most `count` bytes from the beginning of a range.
+    /// Reads at most `count` bytes from the beginning of a range. The result also says why no bytes were read: for
+    /// example, `changed` if the transfer has discarded bytes since it had this `generation`.
     func read(_ range: ByteRange, atMost count: Int, generation: Int) async throws(TowlineError) -> TransferRunner.Piece
     {
         try await runner.read(number, range, atMost: count, generation: generation)
     }
 
-    /// Waits 10 ms. After a transfer has ended, the list contains it as running for a moment.
+    /// Waits 10 ms, before a reader looks for its bytes again: a transfer that just ended still counts as running for a
+    /// moment. Throws `cancelled` if the task is cancelled.
     static func pause() async throws(TowlineError) {
         do { try await Task.sleep(for: .milliseconds(10)) } catch {
             throw ContentCursor.cancelled

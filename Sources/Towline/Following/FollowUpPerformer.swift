@@ -2,8 +2,11 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// A type that performs follow-ups of a finished download. Cancelling the task of a call ends the call soon.
+/// A type that performs follow-ups (actions such as unpacking) of a finished download. Cancelling the task of a call
+/// ends the call soon.
 protocol FollowUpPerformer: Sendable {
+    /// Performs one follow-up and returns when it is complete. Throws the error to show to the user if it failed.
+    ///
     /// - Returns: the new path of the file if the follow-up moved the file; `nil` otherwise.
     func perform(_ followUp: FollowUp, of file: FinishedFile) async throws(TowlineError) -> String?
 }
@@ -22,12 +25,14 @@ struct FinishedFile: Hashable, Sendable {
     /// The checksum as `algorithm:hex`; `nil` if the request has no checksum.
     var checksum: String?
 
-    /// The receipt that the results of the follow-ups carry. A repeated download has another receipt.
+    /// A text that is stored as an extended attribute on unpacked directories and moved files. A follow-up that runs
+    /// again after a kill recognizes its own completed result by this text. A repeated download has another text.
     var receipt: String { "\(id) \(endedAt)" }
 }
 
 extension FollowUp {
-    /// Throws if the follow-up is invalid: its URL is not a file URL, or not an HTTP URL for `notify`.
+    /// Checks the URL of the follow-up. Throws `unusableURL` if the URL of `notify` is not a valid HTTP URL, and
+    /// `unusableOption` if another URL is not a file URL.
     func check() throws(TowlineError) {
         switch self {
         case .unpack(let url), .move(let url), .run(let url, _, _):
@@ -42,7 +47,7 @@ extension FollowUp {
         }
     }
 
-    /// A description of the completed follow-up for the timeline.
+    /// A description of the completed follow-up for the timeline, such as `moved to /a/b`.
     var title: String {
         switch self {
         case .unpack(let directory): "unpacked into \(TerminalSafeText.make(directory.path))"

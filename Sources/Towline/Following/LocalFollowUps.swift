@@ -5,7 +5,8 @@ import TowlineCurl
 import TowlineEngine
 import TowlineSystem
 
-/// The implementation of follow-ups on this machine.
+/// The implementation of follow-ups: unpacks archives, moves files and runs programs on this machine, and sends
+/// notifications.
 struct LocalFollowUps: FollowUpPerformer {
     func perform(_ followUp: FollowUp, of file: FinishedFile) async throws(TowlineError) -> String? {
         switch followUp {
@@ -31,7 +32,8 @@ struct LocalFollowUps: FollowUpPerformer {
         }
     }
 
-    /// Moves the file with one rename. Never replaces an existing file.
+    /// Moves the file with one rename and returns the new path. Throws `destinationExists` if the target exists, and
+    /// `followUpFailed` if the rename fails, for example because the target is on another file system.
     private func move(_ file: FinishedFile, _ target: URL) throws(TowlineError) -> String {
         let path = target.standardizedFileURL.path
         let (source, name) = (TerminalSafeText.make(file.path), TerminalSafeText.make(path))
@@ -89,7 +91,7 @@ struct LocalFollowUps: FollowUpPerformer {
 }
 
 extension CommandRunner.End {
-    /// Returns a message that says how the program ended.
+    /// Returns an error message about a follow-up program: its exit status, its signal or its time limit.
     fileprivate func sentence(about program: String) -> String {
         switch self {
         case .exited(let status):

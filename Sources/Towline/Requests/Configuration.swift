@@ -4,8 +4,8 @@ package import TowlineCore
 
 /// The settings of a ``Downloader``.
 ///
-/// The limits here apply only until a limit is changed at run time. Changed limits are saved in the state directory and
-/// take precedence the next time the directory is opened.
+/// The download and rate limits apply only until a limit is changed at run time. Changed limits are saved in the state
+/// directory and take precedence over this configuration the next time the directory is opened.
 public struct Configuration: Sendable {
     /// The maximum number of downloads that run at the same time.
     public var maximumRunning = 5
@@ -23,19 +23,21 @@ public struct Configuration: Sendable {
     /// The interval grows, up to 5 seconds, if more than 10,000 snapshots per second would be delivered in total. A
     /// change of state is delivered immediately.
     public var snapshotInterval: Double = 0.25
-    /// The object that supplies a new link when a link has expired.
+    /// The object that supplies a new link when a link has expired. `nil` means that links are not renewed.
     public var linkRenewal: (any LinkRenewal)?
-    /// The first delay after a network failure, in seconds.
+    /// The delay before a download is retried after its first network failure, in seconds.
     ///
-    /// The delay doubles after each further failure, up to 5 minutes. A change of the network ends the delay.
+    /// The delay doubles after each further failure in a row, up to 5 minutes. A change of the network ends the delay.
     public var networkRetryInterval: Double = 5
     /// The logger for the steps of each download: requests, responses and decisions, at level `debug`.
     ///
-    /// The messages contain no secrets. Without a logger, or at a higher level, they are not created.
+    /// The messages contain no header fields and no passwords. Without a logger, or at a higher level, they are not
+    /// created.
     public var logger: Logger?
     /// The interval between two checks of the free disk space while a download waits for space, in seconds.
     public var diskRetryInterval: Double = 10
-    /// A closure that is called if a background change of the list fails. Readers of events receive the same error.
+    /// A closure that receives the error if a change of the registry, the database of all downloads, fails in the
+    /// background. Readers of ``Downloader/events`` receive the same error.
     package var onTrouble: (@Sendable (TowlineError) -> Void)?
 
     /// Creates a configuration with the default values.
@@ -55,10 +57,11 @@ public protocol LinkRenewal: Sendable {
     ///   - reason: the reason why a new link is needed.
     /// - Returns: the new link, or `nil` if no new link is available. The download then continues with the old link, or
     ///   fails with the error of the server.
+    /// - Throws: any error. The error has the same effect as `nil`, and a note in the timeline reports the failure.
     func renewedLink(for request: DownloadRequest, reason: LinkRenewalReason) async throws -> RenewedLink?
 }
 
-/// The reason why a new link is needed.
+/// The reason why the downloader requests a new link.
 public enum LinkRenewalReason: Hashable, Sendable {
     /// The server refused the current link with this status.
     case refused(status: Int)
@@ -66,7 +69,7 @@ public enum LinkRenewalReason: Hashable, Sendable {
     case expires(Date)
 }
 
-/// A new link to the same file.
+/// A new link to the same file, which replaces an expired or changed link of a download.
 public struct RenewedLink: Hashable, Sendable {
     /// The URL of the file.
     public var url: URL

@@ -3,12 +3,13 @@ import TowlineCore
 import TowlineEngine
 
 extension DownloadRequest {
-    /// The URL of the request, parsed strictly.
+    /// The URL of the request, parsed strictly. Throws `unusableURL` if the URL is not a valid HTTP or HTTPS URL.
     var source: HTTPURL {
         get throws(TowlineError) { try HTTPURL(parsing: url.absoluteString) }
     }
 
-    /// The destination: an absolute directory, and the file name if the caller chose one.
+    /// The destination: an absolute directory, and the file name, or `nil` if the server or the URL supplies the name.
+    /// Throws `unusableDestination` if the destination is not a file URL.
     var place: (directory: String, name: String?) {
         get throws(TowlineError) {
             switch destination {
@@ -31,8 +32,9 @@ extension DownloadRequest {
             "invalid destination with the URL scheme \(scheme): expected the path of a local file or directory")
     }
 
-    /// Replaces the URL with another link to the same file. If the link has another origin, credentials and header
-    /// fields are removed, as after a redirect (RFC 9110 §15.4).
+    /// Replaces the URL with another link to the same file. If the link has another origin (scheme, host or port),
+    /// credentials and header fields of the request are removed, as after a redirect (RFC 9110 §15.4). Header fields of
+    /// the link are then set.
     mutating func follow(_ link: RenewedLink) {
         let old = try? source.origin
         url = link.url
@@ -43,7 +45,8 @@ extension DownloadRequest {
         if let fields = link.headers { headers = fields }
     }
 
-    /// Removes the values that only a transfer needs: credentials, header fields, the proxy and secret parts of URLs.
+    /// Removes the secrets of a finished download, which only a transfer needs: credentials, header fields, the proxy
+    /// and secret parts of URLs.
     mutating func forgetSecrets() {
         (user, proxy, headers) = (nil, nil, [])
         url = Self.withoutSecrets(url)
@@ -57,7 +60,9 @@ extension DownloadRequest {
         return URL(string: known.withoutSecrets) ?? url
     }
 
-    /// Returns the options for the engine. `known` is the file name from an earlier run, if known.
+    /// Checks the request and returns it as the options of a transfer. Throws the error of the first invalid value.
+    ///
+    /// - Parameter known: the file name that an earlier run learned from the server; `nil` if unknown.
     func options(known: String?) throws(TowlineError) -> DownloadOptions {
         let place = try place
         var options = DownloadOptions(
@@ -92,11 +97,12 @@ extension DownloadRequest {
         return options
     }
 
-    /// The number of consecutive attempts without a byte after which a download without a limit waits.
-    /// A waiting download leaves room for others.
+    /// The number of consecutive attempts without a byte after which a download waits, if `maximumTries` is `nil`.
+    /// While the download waits, another download can run.
     private static let triesBeforeWaiting = 4
 
-    /// Returns a key that is equal for two requests with the same URL and the same destination.
+    /// Returns a key that is equal for two requests with the same URL and the same destination. The registry uses the
+    /// key to recognize a download that is added again.
     func identity() throws(TowlineError) -> String {
         let place = try place
         let source = try source

@@ -25,9 +25,10 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
         case rename
         /// Keeps the existing file and finishes without downloading.
         case skip
-        /// Replaces the existing file when the new file is complete, if the server has another version.
+        /// Replaces the existing file when the new file is complete, if the file on the server differs. Otherwise keeps
+        /// it.
         ///
-        /// Adding a finished download again asks the server again.
+        /// If a finished download is added again, the server is asked again whether its file has changed.
         case update
     }
 
@@ -53,19 +54,20 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     public var destination: Destination
     /// Custom header fields.
     public var headers: [Header] = []
-    /// The credentials for Basic authentication at the origin of the URL, as `name:password`.
+    /// The credentials for Basic authentication at the origin of the URL, as `name:password`; `nil` if the request
+    /// supplies none.
     public var user: String?
     /// The maximum number of connections, 1 to 128; `nil` means automatic, at most 16.
     public var connections: Int?
     /// The rate limit of this download in bytes per second; `nil` means no limit.
     public var rateLimit: Int64?
-    /// The expected checksum as `algorithm:hex`, for example `sha256:…`.
+    /// The expected checksum as `algorithm:hex`, for example `sha256:…`; `nil` if unknown.
     ///
-    /// A file with another checksum is not published.
+    /// A file with another checksum is not published: the file does not appear under its final name.
     public var checksum: String?
-    /// The priority. Downloads with a higher number start first.
+    /// The priority: queued downloads with a higher number start first.
     public var priority = 0
-    /// The group of the download; see ``Downloader/setLimit(_:forGroup:)``.
+    /// The group of the download; `nil` means no group. ``Downloader/setLimit(_:forGroup:)`` limits a group.
     public var group: String?
     /// Data of the caller. Every snapshot contains it unchanged, also after a relaunch.
     public var metadata: [String: String] = [:]
@@ -81,11 +83,13 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     ///
     /// `nil` uses the proxy that environment variables such as `https_proxy` name.
     public var proxy: String?
-    /// A PEM file of the certificate authorities to trust instead of the authorities of the system.
+    /// A PEM file of the certificate authorities to trust instead of those of the system; `nil` trusts those of the
+    /// system.
     public var certificateAuthorities: URL?
-    /// The maximum time without a byte, in seconds. After this time, the connection is replaced.
+    /// The maximum time without a received byte, in seconds, limited to 1 to 86,400. After this time, the connection is
+    /// replaced by a new one.
     public var stallTimeout: Double = 30
-    /// The maximum number of consecutive attempts without a byte before the download fails.
+    /// The maximum number of consecutive attempts (requests) without a received byte before the download fails.
     ///
     /// Until the first byte arrives, attempts are counted separately for each URL. `nil` means no limit: the download
     /// waits for the network and resumes automatically.

@@ -2,7 +2,7 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// The JSON encoding of requests in the registry.
+/// The JSON encoding of download requests in the registry, the database of all downloads.
 enum StoredRequest {
     static func encode(_ request: DownloadRequest) throws(TowlineError) -> [UInt8] {
         do {
@@ -22,7 +22,8 @@ enum StoredRequest {
 }
 
 extension DownloadRequest {
-    /// Creates a request from an entry of the list whose stored request cannot be decoded.
+    /// Creates a request from the URL, destination, metadata, group and priority of an entry in the registry. Used if
+    /// the stored request cannot be decoded.
     init(_ record: RegisteredDownload) {
         let directory = URL(fileURLWithPath: record.directory, isDirectory: true)
         let destination: Destination =

@@ -4,17 +4,20 @@ public import TowlineCore
 public enum DownloadEvent: Hashable, Sendable {
     /// A download was added.
     case added(DownloadSnapshot)
-    /// The snapshot of a download changed. Only the last of several unread changes of a download is kept.
+    /// The state, progress or settings of a download changed. Only the last of several unread changes of a download is
+    /// kept.
     case changed(DownloadSnapshot)
     /// A download was removed from the list.
     case removed(DownloadID)
-    /// Many downloads changed at once, for example by ``Downloader/pauseAll(group:)``. Read the list again.
+    /// Many downloads changed at once, for example by ``Downloader/pauseAll(group:)``. Read the list of downloads
+    /// again.
     case listChanged
-    /// A note was added to the timeline of a download.
+    /// A note was added to the timeline, the history of a download.
     case noted(DownloadID, TimelineNote)
-    /// The list could not be read or written. Downloads continue if possible.
+    /// The database of the downloads could not be read or written. Downloads continue if possible.
     case troubled(TowlineError)
-    /// The reader was too slow and this number of notes was dropped. The timelines contain all notes.
+    /// The reader was too slow and this number of `noted` and `troubled` events was dropped. The timelines still
+    /// contain all notes.
     case missed(Int)
 }
 
@@ -26,6 +29,6 @@ public struct TimelineNote: Hashable, Sendable {
     public let time: Int64
     /// The kind of note: a stable name for programs, for example `restarted`.
     public let kind: String
-    /// The text for people, without secrets.
+    /// The description of the event for people, without secrets.
     public let message: String
 }

@@ -11,7 +11,7 @@ public struct DownloadLimits: Hashable, Sendable {
     public let maximumRunningPerHost: Int
     /// The rate limit for all downloads together, in bytes per second; 0 means no limit.
     public let rateLimit: Int64
-    /// The maximum number of running downloads for each group that has a limit.
+    /// The maximum number of running downloads for each group that has a limit, by the name of the group.
     public let groups: [String: Int]
 }
 
@@ -21,8 +21,9 @@ public struct HostStatus: Hashable, Sendable {
     public let host: String
     /// The number of running downloads from this host.
     public let running: Int
-    /// The connection limit of the host, if known.
+    /// The number of connections that the host allows at the same time; `nil` if no limit is known.
     public let ceiling: Int?
-    /// The time until which the host asked for no further requests (`Retry-After`), if any.
+    /// The time before which the host must receive no further requests, because it sent `Retry-After`; `nil` if
+    /// requests are allowed now.
     public let notBefore: Date?
 }

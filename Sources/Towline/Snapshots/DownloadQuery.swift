@@ -1,9 +1,9 @@
 import TowlineCore
 import TowlineEngine
 
-/// A query of the list: filters, an order and a page.
+/// A query of the list of downloads: filters, a sort order and the page to return.
 public struct DownloadQuery: Sendable, Hashable {
-    /// The sort key of the list.
+    /// The value that the downloads of a query are sorted by.
     public enum Order: String, Hashable, Sendable, CaseIterable {
         /// The order in which downloads start: by priority, then by position in the queue.
         case queue
@@ -11,7 +11,7 @@ public struct DownloadQuery: Sendable, Hashable {
         case added
         /// The final name of the file.
         case name
-        /// The complete length.
+        /// The size of the complete file.
         case size
         /// The state of the download.
         case state
@@ -19,9 +19,9 @@ public struct DownloadQuery: Sendable, Hashable {
         case ended
     }
 
-    /// The states that the list can be filtered by.
+    /// The states of downloads that a query can select and that ``DownloadTotals`` counts.
     public enum Filter: String, Hashable, Sendable, CaseIterable {
-        /// Waiting to start.
+        /// Waiting to start, until the limits on running downloads allow another download.
         case queued
         /// Running, from the first request until the file is published.
         case active
@@ -37,26 +37,27 @@ public struct DownloadQuery: Sendable, Hashable {
         case cancelled
     }
 
-    /// The sort key.
+    /// The value that the downloads are sorted by.
     public var order = Order.queue
     /// A Boolean value that indicates whether the order is reversed.
     public var descending = false
-    /// The states to include. An empty set includes all states.
+    /// The states of the downloads to include. An empty set includes all states.
     public var filters: Set<Filter> = []
-    /// The group to include; `nil` includes all downloads.
+    /// The group whose downloads are included; `nil` includes downloads of all groups and of no group.
     public var group: String?
     /// A text that the name or the URL must contain; `nil` includes all downloads.
     public var text: String?
-    /// The maximum number of downloads on the page, 1 to 1000.
+    /// The maximum number of downloads on the page. The nearest value replaces one outside 1 to 1000.
     public var limit = 100
-    /// The end of the previous page: ``DownloadPage/next``. `nil` starts with the first page.
+    /// The position where the page starts: ``DownloadPage/next`` of the previous page. `nil` starts with the first
+    /// page.
     public var cursor: DownloadCursor?
 
     /// Creates a query for all downloads in the order of the queue.
     public init() {}
 }
 
-/// The position in the list where a page ended.
+/// The position in a query's result where a page ended and the next page starts.
 public struct DownloadCursor: Hashable, Sendable {
     /// The position as text, for example to send to another process.
     public let text: String
@@ -65,21 +66,21 @@ public struct DownloadCursor: Hashable, Sendable {
     public init(text: String) { self.text = text }
 }
 
-/// A page of the list.
+/// A page of the downloads that match a ``DownloadQuery``.
 public struct DownloadPage: Hashable, Sendable {
     /// The snapshots of the downloads on the page.
     public let downloads: [DownloadSnapshot]
-    /// The position where the next page begins; `nil` on the last page.
+    /// The position where the next page begins, for ``DownloadQuery/cursor``; `nil` on the last page.
     public let next: DownloadCursor?
 }
 
-/// The totals of the list.
+/// The numbers of downloads and the sums of their bytes, over the complete list of downloads.
 public struct DownloadTotals: Hashable, Sendable {
     /// The number of downloads in each state.
     public let counts: [DownloadQuery.Filter: Int]
-    /// The number of bytes that are downloaded.
+    /// The sum of the downloaded bytes of all downloads.
     public let heldBytes: Int64
-    /// The sum of the complete lengths that are known, in bytes.
+    /// The sum of the file sizes of all downloads, in bytes, without the files whose size is unknown.
     public let completeLength: Int64
 }
 

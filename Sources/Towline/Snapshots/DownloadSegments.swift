@@ -4,15 +4,15 @@ import TowlineCore
 public struct DownloadSegments: Hashable, Sendable {
     /// A byte range that one connection is receiving.
     public struct Segment: Hashable, Sendable {
-        /// The assigned bytes. While the length is unknown, the range ends at the current position.
+        /// The byte offsets assigned to the connection. While the file size is unknown, the range ends at `position`.
         public let range: Range<Int64>
-        /// The offset of the next byte, within the range or at its end.
+        /// The offset of the next byte to receive, within `range` or at its end.
         public let position: Int64
-        /// The rate in bytes per second, once known.
+        /// The rate of the connection in bytes per second; `nil` while unknown.
         public let rate: Double?
     }
 
-    /// The size of the file in bytes, once known.
+    /// The size of the complete file in bytes; `nil` while unknown.
     public let completeLength: Int64?
     /// The downloaded byte ranges, in ascending order and not adjacent.
     public let written: [Range<Int64>]

@@ -3,7 +3,8 @@ import TowlineCore
 import TowlineEngine
 
 extension DownloadSnapshot {
-    /// Creates the snapshot of a download without a transfer from its entry in the list.
+    /// Creates the snapshot of a download that does not run from its entry in the registry, the database of all
+    /// downloads.
     init(_ record: RegisteredDownload) {
         id = record.id
         source = (try? HTTPURL(parsing: record.source).withoutSecrets) ?? record.host
@@ -43,7 +44,8 @@ extension DownloadSnapshot {
         }
     }
 
-    /// Creates the snapshot of a download from its entry and the snapshot of its transfer.
+    /// Creates the snapshot of a running download from its entry in the registry and the newer snapshot of its
+    /// transfer.
     init(_ record: RegisteredDownload, _ transfer: TransferSnapshot) {
         self.init(record)
         state = transfer.state
@@ -60,7 +62,7 @@ extension DownloadSnapshot {
     }
 }
 
-/// The reason why a download waits, as stored in the list.
+/// The reason why a download waits. The registry, the database of all downloads, stores the raw value.
 enum WaitCode: String {
     case network, diskSpace, server, retry
 
@@ -75,7 +77,8 @@ enum WaitCode: String {
 }
 
 extension FollowUpState {
-    /// Creates a state from the text that `code` returns and the stored reason.
+    /// Creates a state from the two texts that the registry stores: the value of the property `code`, and the error
+    /// message of a failed follow-up. If `code` is `nil` or unknown, the state is `none`.
     init(code: String?, reason: String?) {
         let words = code?.split(separator: " ") ?? []
         switch (words.first, words.last.flatMap { Int($0) }) {
@@ -90,7 +93,8 @@ extension FollowUpState {
         }
     }
 
-    /// The state as the reason code of a finished download in the list; `nil` if the download has no follow-ups.
+    /// The state as the text that the registry stores as the reason code of a finished download; `nil` if the download
+    /// has no follow-ups.
     var code: String? {
         switch self {
         case .none: nil

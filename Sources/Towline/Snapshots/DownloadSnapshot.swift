@@ -9,21 +9,22 @@ public struct DownloadSnapshot: Hashable, Sendable, Identifiable {
     public internal(set) var source: String
     /// The path of the destination directory.
     public internal(set) var directory: String
-    /// The final name of the file, once known.
+    /// The final name of the file; `nil` while unknown.
     public internal(set) var name: String?
-    /// The state.
+    /// The state of the download, such as queued, downloading or finished.
     public internal(set) var state: DownloadState
-    /// The latest time when a waiting download continues; `nil` if the download does not wait.
+    /// The latest time when a waiting download is retried; `nil` if the download does not wait.
     public internal(set) var waitsUntil: Date?
-    /// The reason why the download waits, was restarted or failed, as text.
+    /// The reason why the download waits, was restarted or failed, as text; `nil` without such a reason.
     public internal(set) var reason: String?
-    /// The error of a failed download.
+    /// The error of a failed download; `nil` in every other state.
     public internal(set) var error: TowlineError?
-    /// The size of the file in bytes, once known.
+    /// The size of the complete file in bytes; `nil` while unknown.
     public internal(set) var completeLength: Int64?
-    /// The number of downloaded bytes, including earlier runs.
+    /// The number of downloaded bytes that are kept, including bytes from before a pause or a relaunch.
     public internal(set) var heldBytes: Int64
-    /// The number of bytes received in this run, including bytes that were received more than once.
+    /// The number of bytes received since the download last started, including bytes that were received more than once;
+    /// 0 while the download does not run.
     public internal(set) var receivedBytes: Int64
     /// The smoothed rate in bytes per second; `nil` while no bytes arrive.
     public internal(set) var rate: Double?
@@ -31,17 +32,17 @@ public struct DownloadSnapshot: Hashable, Sendable, Identifiable {
     public internal(set) var remaining: Duration?
     /// The number of connections in use.
     public internal(set) var connections: Int
-    /// The priority.
+    /// The priority; downloads with a higher number start first.
     public internal(set) var priority: Int
-    /// The group.
+    /// The group whose limits apply to the download; `nil` if the download has no group.
     public internal(set) var group: String?
-    /// The metadata of the request.
+    /// The metadata that the caller added to the request, unchanged.
     public internal(set) var metadata: [String: String]
     /// The time when the download was added.
     public internal(set) var addedAt: Date
-    /// The time when the download finished, failed or was cancelled.
+    /// The time when the download finished, failed or was cancelled; `nil` before.
     public internal(set) var endedAt: Date?
-    /// The state of the follow-up actions.
+    /// The state of the follow-up actions, such as unpacking, that run after the download is finished.
     public internal(set) var followUp: FollowUpState
 
     /// The downloaded fraction, 0 to 1; `nil` while the length is unknown.
@@ -62,7 +63,7 @@ public struct DownloadSnapshot: Hashable, Sendable, Identifiable {
     public var isOver: Bool { state == .finished || state == .failed || state == .cancelled }
 }
 
-/// The state of the follow-ups of a finished download.
+/// The state of the follow-ups (actions such as unpacking) of a finished download.
 public enum FollowUpState: Hashable, Sendable {
     /// The download has no follow-ups or is not finished.
     case none

@@ -1,8 +1,8 @@
 import Synchronization
 import TowlineCore
 
-/// A queue of the unread events of one reader, with at most one change for each download and `maximumNotes` notes. The
-/// size is limited because the engine does not wait for a slow reader.
+/// A queue of the unread events of one reader, with at most one change for each download and `maximumNotes` other
+/// events, such as timeline notes. The size is limited because downloads do not wait for a slow reader.
 final class EventMailbox: Sendable {
     fileprivate struct Contents {
         var order: [DownloadID] = []
@@ -18,7 +18,8 @@ final class EventMailbox: Sendable {
     private static let maximumNotes = 1000
     private let contents: Mutex<Contents> = Mutex(Contents())
 
-    /// Adds an event. A change replaces an unread change of the same download.
+    /// Adds an event, unless the mailbox is closed. A change replaces an unread change of the same download. If the
+    /// mailbox contains `maximumNotes` notes and errors, a further one is only counted.
     func put(_ event: DownloadEvent) {
         let reader = contents.withLock { contents -> CheckedContinuation<Void, Never>? in
             guard !contents.isClosed else { return nil }
@@ -45,7 +46,8 @@ final class EventMailbox: Sendable {
         reader?.resume()
     }
 
-    /// Returns the next event, or `nil` if the mailbox is closed and empty or the task is cancelled.
+    /// Waits for the next event and returns it. Returns `nil` if the mailbox is closed and empty or the task is
+    /// cancelled.
     func next() async -> DownloadEvent? {
         while true {
             let (event, isClosed) = contents.withLock { ($0.take(), $0.isClosed) }
@@ -118,12 +120,14 @@ public struct DownloadEvents: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let reader: MailboxReader
 
-        /// Returns the next event, or `nil` at the end.
+        /// Waits for the next event and returns it. Returns `nil` if the ``Downloader`` is closed or the task is
+        /// cancelled.
         public mutating func next() async -> DownloadEvent? { await reader.mailbox.next() }
     }
 }
 
-/// The owner of a reader's mailbox. Closes the mailbox when the last iterator is released.
+/// The owner of a mailbox, the queue of a reader's unread events. Closes the mailbox when the reader's last iterator is
+/// released, so that no events are queued without a reader.
 final class MailboxReader: Sendable {
     let mailbox: EventMailbox
 

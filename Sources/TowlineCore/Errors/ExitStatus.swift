@@ -1,6 +1,6 @@
 /// The exit statuses of `tow`. They are stable, because scripts rely on them.
 package enum ExitStatus: Int32, Sendable, CaseIterable {
-    /// All files are complete and durable.
+    /// Every file is complete and synced to disk.
     case success = 0
     /// A download failed permanently.
     case failed = 1
@@ -14,11 +14,11 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
     case checksumMismatch = 5
     /// The disk is full, permission is denied, or reading or writing failed.
     case disk = 6
-    /// The final name is already in use.
+    /// A file with the final name already exists.
     case destinationExists = 7
     /// The server refused the request: 401, 403, 404, 410 or a similar status.
     case refusedByServer = 8
-    /// Another process uses this download.
+    /// Another process uses this download or the list of downloads.
     case destinationBusy = 9
     /// The command was interrupted by SIGINT; all bytes are kept.
     case interrupted = 130

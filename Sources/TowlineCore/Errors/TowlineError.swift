@@ -1,6 +1,6 @@
 /// An error of a download.
 ///
-/// `code` is for programs, `message` is for people. A message names the affected file or URL. It contains no secrets
+/// `code` is for programs, `message` is for people. A message names the affected file or URL, and contains no secrets
 /// and no unescaped bytes from a server.
 public struct TowlineError: Error, Hashable, Sendable {
     /// The kind of error.
@@ -9,9 +9,9 @@ public struct TowlineError: Error, Hashable, Sendable {
     ///
     /// The text starts in lower case and has no full stop at the end.
     public let message: String
-    /// The HTTP status of the server's response, if there was one.
+    /// The HTTP status of the server's response; `nil` if no response caused the error.
     public let status: Int?
-    /// The system error number (`errno`), if a system call failed.
+    /// The system error number (`errno`) of a failed system call; `nil` if none failed.
     public let systemError: Int32?
 
     /// Creates an error.
@@ -61,7 +61,7 @@ extension TowlineError {
         public static let unusableDestination = Code(.unusableDestination)
         /// The value of an option is invalid.
         public static let unusableOption = Code(.unusableOption)
-        /// The destination already exists and is not this download.
+        /// A file with the final name already exists and does not belong to this download.
         public static let destinationExists = Code(.destinationExists)
         /// The destination is in use by another download or another process.
         public static let destinationBusy = Code(.destinationBusy)
@@ -71,9 +71,10 @@ extension TowlineError {
         public static let diskPermission = Code(.diskPermission)
         /// Reading, writing or syncing a file failed.
         public static let diskFailure = Code(.diskFailure)
-        /// The journal file was written by a newer version of Towline. The journal is left unchanged.
+        /// The journal, the file that records the valid bytes of a part file, was written by a newer version of
+        /// Towline. The journal is left unchanged.
         public static let unsupportedJournal = Code(.unsupportedJournal)
-        /// The file changed on the server, and the caller asked not to restart the download.
+        /// The file changed on the server, and the caller asked not to start over with the new version.
         public static let changedOnServer = Code(.changedOnServer)
         /// The downloaded file does not match its checksum. The file does not appear under its final name.
         public static let checksumMismatch = Code(.checksumMismatch)
@@ -101,9 +102,9 @@ extension TowlineError {
         public static let archiveRefused = Code(.archiveRefused)
         /// The archive has an unknown format or is damaged. No unpacked file was kept.
         public static let archiveDamaged = Code(.archiveDamaged)
-        /// The follow-up command could not be started, failed, or timed out.
+        /// The command to run after the download could not be started, failed, or timed out.
         public static let commandFailed = Code(.commandFailed)
-        /// The follow-up webhook was refused, or all attempts to call it failed.
+        /// The webhook to call after the download refused the message, or all attempts to call it failed.
         public static let webhookFailed = Code(.webhookFailed)
         /// The caller cancelled or interrupted the operation.
         public static let cancelled = Code(.cancelled)
@@ -111,15 +112,15 @@ extension TowlineError {
         public static let unknownDownload = Code(.unknownDownload)
         /// The operation is not possible in the current state, such as pausing a finished download.
         public static let illegalTransition = Code(.illegalTransition)
-        /// The downloader was closed.
+        /// The downloader was closed and accepts no more requests.
         public static let closed = Code(.closed)
-        /// Another process uses the state directory.
+        /// Another process uses the directory that contains the list of downloads.
         public static let registryBusy = Code(.registryBusy)
         /// The list of downloads cannot be read or written.
         public static let registryFailure = Code(.registryFailure)
         /// The list of downloads was written by a newer version of Towline. The list is left unchanged.
         public static let unsupportedRegistry = Code(.unsupportedRegistry)
-        /// A follow-up action failed. The downloaded file is complete.
+        /// An action after the download, such as moving the file, failed. The downloaded file is complete.
         public static let followUpFailed = Code(.followUpFailed)
     }
 }

@@ -8,7 +8,7 @@ extension ASCII {
     /// Returns whether the byte is a C0 control or DEL.
     package static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }
 
-    /// Returns whether the byte is a `tchar` (RFC 9110 §5.6.2).
+    /// Returns whether the byte may be in a token, such as a field name (`tchar`, RFC 9110 §5.6.2).
     package static func isTokenByte(_ byte: UInt8) -> Bool {
         if isDigit(byte) || isLetter(byte) { return true }
         switch byte {

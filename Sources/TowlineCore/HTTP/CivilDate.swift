@@ -4,7 +4,7 @@ struct CivilDate {
     let month: Int64
     let day: Int64
 
-    /// Creates a day; `nil` if the month does not have this day.
+    /// Creates a day; `nil` if the month is not 1 … 12 or does not have this day.
     init?(year: Int64, month: Int64, day: Int64) {
         let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let lengths: [Int64] = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]

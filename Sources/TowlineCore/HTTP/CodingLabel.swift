@@ -3,14 +3,15 @@
 /// Apache (`AddEncoding`), Twisted and object stores send such labels. The body is the stored file, and its ranges are
 /// ranges of the stored bytes. The label is ignored if the name and the first bytes of the file agree.
 package enum CodingLabel: Hashable, Sendable {
-    /// An earlier transfer accepted the held bytes, and its journal does not record the label.
+    /// The label is not known: the bytes in the part file come from an earlier run, whose journal does not record
+    /// labels.
     case unknown
-    /// The held bytes came without a label.
+    /// The response that the bytes in the part file come from had no label.
     case none
-    /// The held bytes came with this label.
+    /// The response that the bytes in the part file come from had this label, a coding in lower case without `x-`.
     case coding(String)
 
-    /// Creates the label of an accepted response.
+    /// Creates the label of a response whose bytes are accepted for the part file.
     init(_ facts: ResponseFacts) {
         self = facts.label.map { .coding(Self.plain($0)) } ?? .none
     }
@@ -21,12 +22,12 @@ package enum CodingLabel: Hashable, Sendable {
         return coding.hasPrefix("x-") ? String(coding.dropFirst(2)) : coding
     }
 
-    /// Returns the signatures of the file types that the names of a response suggest; empty if its coding is not a
-    /// label.
+    /// Returns the signatures (first bytes) of the file types that the names of a response suggest; empty if its
+    /// content coding cannot be a label. An empty signature fits every body.
     ///
     /// - Parameters:
-    ///   - verdict: The verdict on the head.
-    ///   - url: The URL of the response.
+    ///   - verdict: the verdict on the head of the response.
+    ///   - url: the URL of the response, whose file name counts too.
     package static func signatures(
         for verdict: ResponseVerdict, from url: HTTPURL, _ question: ResponseQuestion
     ) -> [[UInt8]] {
@@ -41,14 +42,15 @@ package enum CodingLabel: Hashable, Sendable {
         return Set(names).flatMap { signatures(ofName: $0, facts.contentCoding ?? "") }
     }
 
-    /// Returns whether a body begins with a signature; `nil` if more bytes are needed.
+    /// Returns whether a body, by its first `bytes`, begins with one of the signatures; `nil` if more bytes are needed.
     package static func agrees(_ bytes: some Collection<UInt8>, with signatures: [[UInt8]]) -> Bool? {
         if signatures.contains(where: { bytes.starts(with: $0) }) { return true }
         return signatures.contains { $0.count > bytes.count && $0.starts(with: bytes) } ? nil : false
     }
 
-    /// Returns whether a part with a coding may be joined as if it had no coding: the first response had the same
-    /// label, and the part is as long as its range. A body that was compressed for the transfer has another length.
+    /// Returns whether a partial response with a content coding may be joined to the part file as if it had no coding:
+    /// the first response had the same label, and the body is as long as `range`. A body that was compressed for the
+    /// transfer has another length.
     func allows(_ facts: ResponseFacts, _ range: ByteRange, _ question: ResponseQuestion) -> Bool {
         guard let coding = facts.contentCoding, case .length(range.count) = facts.contentLength else { return false }
         switch self {
@@ -58,7 +60,8 @@ package enum CodingLabel: Hashable, Sendable {
         }
     }
 
-    /// Returns whether a coding is known, that is, changes the bytes of a body. Some servers send words like `utf-8`.
+    /// Returns whether a Content-Encoding names at least one known coding, which changes the bytes of a body. Some
+    /// servers send words like `utf-8`.
     static func isKnown(_ coding: String) -> Bool {
         coding.utf8.split(separator: 0x2C).contains { member in
             codings.contains(plain(String(decoding: member.filter { $0 > 0x20 }, as: UTF8.self)))
@@ -118,7 +121,7 @@ package enum CodingLabel: Hashable, Sendable {
 }
 
 extension ResponseVerdict {
-    /// The same verdict with the content coding treated as a label.
+    /// The same verdict with the content coding treated as a label (`CodingLabel`): the body counts as the stored file.
     package var withoutLabel: ResponseVerdict {
         switch self {
         case .partial(let range, let facts): .partial(range, facts.withoutLabel)

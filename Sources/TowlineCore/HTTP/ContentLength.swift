@@ -6,7 +6,7 @@ package enum ContentLength {
         case absent
         /// The length in bytes.
         case length(Int64)
-        /// The field is invalid. RFC 9112 §6.3 rule 5: the response cannot be used.
+        /// The field is invalid. The response cannot be used (RFC 9112 §6.3 rule 5).
         case invalid
     }
 

@@ -7,7 +7,8 @@ package enum ContentRange: Hashable, Sendable {
     case unsatisfied(completeLength: Int64)
 
     /// Parses a field value. `nil` for an invalid value (RFC 9110 §14.4: last before first, a complete length not above
-    /// last), another unit, `*/*`, a number beyond `Int64`, or other text around it. Such a response is never joined.
+    /// last), another unit, `*/*`, a number beyond `Int64`, or other text around it. The bytes of such a response are
+    /// never joined with others.
     package init?(fieldValue: String) {
         var scanner = FieldScanner(fieldValue)
         guard scanner.skip(word: "bytes"), scanner.skip(" ") else { return nil }

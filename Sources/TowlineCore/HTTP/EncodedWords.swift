@@ -22,7 +22,8 @@ enum EncodedWords {
         return String(validating: bytes, as: UTF8.self) ?? text
     }
 
-    /// Returns the word at the start of the bytes, `=?charset?encoding?text?=`, as UTF-8 bytes, and its encoded length.
+    /// Returns the word at the start of the bytes, `=?charset?encoding?text?=`, as UTF-8 bytes, and its encoded length
+    /// in bytes; `nil` if no valid word in a supported charset starts there.
     private static func word(at bytes: ArraySlice<UInt8>) -> (word: [UInt8], count: Int)? {
         guard bytes.starts(with: [0x3D, 0x3F]) else { return nil }
         let parts = bytes.dropFirst(2).split(separator: 0x3F, maxSplits: 3, omittingEmptySubsequences: false)

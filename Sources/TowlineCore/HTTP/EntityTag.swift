@@ -1,7 +1,8 @@
-/// An entity tag (RFC 9110 §8.8.3). Requests send `fieldValue` byte for byte.
+/// An entity tag: the value of `ETag`, which identifies a version of a file (RFC 9110 §8.8.3). Requests send
+/// `fieldValue` byte for byte.
 ///
-/// A value with invalid syntax, such as a value without quotes, is not a strong validator. It counts like a weak
-/// validator if a later response has the same value.
+/// A value with invalid syntax, such as a value without quotes, is not a strong validator. An equal value in a later
+/// response counts like a weak validator.
 package struct EntityTag: Hashable, Sendable {
     /// The maximum length in bytes of a value with invalid syntax.
     private static let longestMalformed = 256
@@ -12,7 +13,7 @@ package struct EntityTag: Hashable, Sendable {
     package let isWellFormed: Bool
     /// `true` if the value begins with `W/`.
     package var isWeak: Bool { fieldValue.hasPrefix("W/") }
-    /// `true` for a strong validator.
+    /// `true` if an equal tag proves that two responses have the same bytes (a strong validator).
     package var isStrong: Bool { isWellFormed && !isWeak }
 
     /// Parses a field value. `nil` for an empty value, control characters, and a long malformed value. Also `nil` for a
@@ -51,12 +52,12 @@ package struct EntityTag: Hashable, Sendable {
 }
 
 extension EntityTag {
-    /// Compares the bytes. Strings would also be equal under canonical equivalence.
+    /// Compares the bytes of the field values. Strings would also be equal under canonical equivalence.
     package static func == (left: EntityTag, right: EntityTag) -> Bool {
         left.fieldValue.utf8.elementsEqual(right.fieldValue.utf8)
     }
 
-    /// Hashes the bytes.
+    /// Hashes the bytes of the field value.
     package func hash(into hasher: inout Hasher) {
         for byte in fieldValue.utf8 { hasher.combine(byte) }
     }

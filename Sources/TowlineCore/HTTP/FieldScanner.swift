@@ -1,4 +1,5 @@
-/// A cursor over the bytes of a field value, with the terminals of RFC 9110 §5.6.
+/// A cursor over the bytes of a field value, with methods that take the common elements of RFC 9110 §5.6 (tokens,
+/// quoted strings, numbers).
 ///
 /// The cursor uses bytes, not characters: `\r\n` is one `Character`, and a combining mark would hide the quote before
 /// it.
@@ -42,7 +43,7 @@ struct FieldScanner {
         return true
     }
 
-    /// Takes spaces and tabs (`OWS`, RFC 9110 §5.6.3).
+    /// Takes the spaces and tabs that are next, if any (`OWS`, RFC 9110 §5.6.3).
     mutating func skipWhitespace() {
         while let next, next == 0x20 || next == 0x09 { index += 1 }
     }
@@ -76,14 +77,14 @@ struct FieldScanner {
         return nil
     }
 
-    /// Takes `1*DIGIT`; `nil` if no digit is next or the number is beyond `Int64` (RFC 9110 §14.1.2: a recipient
-    /// must expect large numerals and prevent overflow).
+    /// Takes all digits that are next and returns their value; `nil` if no digit is next or the number is beyond
+    /// `Int64` (RFC 9110 §14.1.2: a recipient must expect large numerals and prevent overflow).
     mutating func number() -> Int64? {
         let digits = take(while: ASCII.isDigit)
         return digits.isEmpty ? nil : ASCII.number(digits)
     }
 
-    /// Takes exactly `count` digits; `nil` if fewer digits are next.
+    /// Takes exactly `count` digits and returns their value. Returns `nil` and takes no byte if fewer digits are next.
     mutating func number(digits count: Int) -> Int64? {
         let end = index + count
         guard end <= bytes.count, bytes[index..<end].allSatisfy(ASCII.isDigit) else { return nil }

@@ -1,6 +1,7 @@
-/// The rules for header fields that a request may carry.
+/// The rules for header fields that the user may add to requests.
 package enum FieldValidation {
-    /// Parses `Name: value`, the argument of `-H`. The value may be empty; white space around it is removed.
+    /// Parses `Name: value`, the argument of the `-H` option of `tow`. The value may be empty; white space around it is
+    /// removed.
     ///
     /// - Throws: `unusableHeader` if the name is not a token (RFC 9110 §5.1), if the value contains CR, LF, NUL or
     ///   another control character (a line break would start another field: CVE-2017-6508), and for fields that only
@@ -38,7 +39,7 @@ package enum FieldValidation {
         return field
     }
 
-    /// Returns the message for a header that only Towline may set.
+    /// Returns the error message for a user's header whose name only Towline may set.
     package static func notSettable(_ name: String) -> String {
         "the header '\(name)' cannot be set: only Towline itself may set this header. Remove this header"
     }

@@ -1,5 +1,5 @@
 extension HTTPDate {
-    /// Reads any of the three forms of RFC 9110 §5.6.7: IMF-fixdate, RFC 850 and asctime.
+    /// Parses a date in any of the three forms of RFC 9110 §5.6.7: IMF-fixdate, RFC 850 and asctime.
     ///
     /// `nil` for another form, a day that the month does not have, or an hour beyond 23. Second 60, a leap second,
     /// counts as the first second of the next minute. The name of the day must be valid, but need not match the date.
@@ -29,7 +29,8 @@ extension HTTPDate {
         guard clamped == self else { return nil }
     }
 
-    /// Reads an IMF-fixdate, the usual form, at fixed offsets; `nil` if the full parser must decide.
+    /// Reads an IMF-fixdate, the usual form, at fixed offsets and returns the seconds since 1970; `nil` if the full
+    /// parser must decide.
     private static func plainFixdate(_ text: String) -> Int64? {
         // Sun, 06 Nov 1994 08:49:37 GMT
         guard text.utf8.count == 29 else { return nil }
@@ -59,7 +60,7 @@ extension HTTPDate {
     private static let dayWords = dayNames.map(word)
     private static let monthWords = monthNames.map(word)
 
-    /// Returns three letters as one number.
+    /// Returns the letters of a three-letter name as one number, for fast comparison.
     private static func word(_ name: String) -> UInt32 { name.utf8.reduce(0) { $0 << 8 | UInt32($1) } }
 
     /// Reads `06 Nov 1994 08:49:37 GMT`.
@@ -111,7 +112,7 @@ extension HTTPDate {
         return hour * 3600 + minute * 60 + second
     }
 
-    /// Skips the zone, which is always `GMT` in upper case (RFC 9110 §5.6.7).
+    /// Skips the time zone, which is always `GMT` in upper case (RFC 9110 §5.6.7). Returns `false` for any other zone.
     private static func skipZone(_ scanner: inout FieldScanner) -> Bool {
         scanner.skip(" ") && scanner.skip("G") && scanner.skip("M") && scanner.skip("T")
     }

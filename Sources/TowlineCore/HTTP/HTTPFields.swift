@@ -7,7 +7,7 @@ package struct HTTPFields: Hashable, Sendable {
         package let name: String
         /// The value without surrounding white space.
         package let value: String
-        /// A 6-bit hash of the name, which lets most comparisons of different names end early.
+        /// A 6-bit hash of the name, which lets a search skip most lines with other names.
         fileprivate let kind: UInt8
 
         /// Creates a field line.
@@ -20,7 +20,8 @@ package struct HTTPFields: Hashable, Sendable {
 
     /// The field lines in order.
     package private(set) var lines: [Field] = []
-    /// A bit set of the kinds of all names. Each head is searched for twenty names, and most of them are absent.
+    /// A bit set of the hashes (`Field.kind`) of all names. Each head is searched for twenty names, and most of them
+    /// are absent.
     private var kinds: UInt64 = 0
 
     /// Creates an empty list.
@@ -42,14 +43,16 @@ package struct HTTPFields: Hashable, Sendable {
         kinds |= 1 << UInt64(field.kind)
     }
 
-    /// Returns a number below 64 that depends on the length and the first letter of a name, ignoring case.
+    /// Returns the hash of a field name for `Field.kind`: a number below 64 that depends on its length and first
+    /// letter, ignoring case.
     fileprivate static func kind(of name: String) -> UInt8 {
         let name = name.utf8
         let first = name.first.map(ASCII.lowercased) ?? 0
         return UInt8(truncatingIfNeeded: (name.count &* 5 &+ Int(first)) & 63)
     }
 
-    /// Returns whether a line with a name of this kind may exist.
+    /// Returns whether a line whose name has this hash (`Field.kind`) may exist; `false` proves that no such line
+    /// exists.
     private func mayHave(_ kind: UInt8) -> Bool { kinds & (1 << UInt64(kind)) != 0 }
 
     /// Removes all lines with the given name.
@@ -61,7 +64,7 @@ package struct HTTPFields: Hashable, Sendable {
         append(name: last.name, value: value)
     }
 
-    /// Returns the values of all lines with the given name, in order.
+    /// Returns the values of all lines with the given name, in order; empty if no line has the name.
     package func values(named name: String) -> [String] {
         let kind = Self.kind(of: name)
         guard mayHave(kind) else { return [] }
@@ -72,7 +75,7 @@ package struct HTTPFields: Hashable, Sendable {
         return values
     }
 
-    /// Returns the value of the first line with the given name, or `nil`.
+    /// Returns the value of the first line with the given name; `nil` if no line has the name.
     package func firstValue(named name: String) -> String? {
         let kind = Self.kind(of: name)
         guard mayHave(kind) else { return nil }
@@ -100,8 +103,8 @@ package struct HTTPFields: Hashable, Sendable {
         return mayHave(kind) && lines.contains { $0.kind == kind && HTTPFields.equalNames($0.name, name) }
     }
 
-    /// Returns whether both are sent as the same bytes. `==` is not sufficient: it treats two spellings of "é" as
-    /// equal.
+    /// Returns whether these fields and `other` are sent as the same bytes. `==` is not sufficient: it treats two
+    /// spellings of "é" as equal.
     package func isSameOnWire(as other: HTTPFields) -> Bool {
         // The requests for small files mostly share one array.
         isSameArray(as: other)

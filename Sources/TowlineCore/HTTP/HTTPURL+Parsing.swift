@@ -21,8 +21,8 @@ extension HTTPURL {
         try self.init(scheme: scheme, afterSlashes: rest.dropFirst(2), text: text)
     }
 
-    /// Parses an absolute URL, faster if the text has the origin of `known` and needs no change, as most URLs of a
-    /// list.
+    /// Parses an absolute URL like `init(parsing:)`, but faster if the text has the origin (scheme, host, port) of
+    /// `known` and needs no normalization, as most URLs of a list. `known` does not affect the result.
     package init(parsing text: String, after known: HTTPURL?) throws(TowlineError) {
         if let known, let url = HTTPURL(text, beside: known) {
             self = url
@@ -31,14 +31,15 @@ extension HTTPURL {
         }
     }
 
-    /// Creates a URL from a text with the origin of `known` that needs no change; `nil` for any other text.
+    /// Creates a URL from a text that has the origin (scheme, host, port) of `known` and needs no normalization; `nil`
+    /// for any other text, which the full parser must read.
     init?(_ text: String, beside known: HTTPURL) {
         guard let queryOffset = Self.queryOffset(in: text, after: known) else { return nil }
         self.init(origin: known.origin, requestText: text, pathOffset: known.pathOffset, queryOffset: queryOffset)
     }
 
     /// Returns the number of bytes before the `?` (or of all bytes) in a text that consists of the origin of `known`, a
-    /// path and an optional query that need no change; `nil` for any other text.
+    /// path and an optional query that need no normalization; `nil` for any other text.
     private static func queryOffset(in text: String, after known: HTTPURL) -> Int? {
         var (text, start) = (text, known.requestText)
         return text.withUTF8 { bytes in
@@ -51,7 +52,8 @@ extension HTTPURL {
         }
     }
 
-    /// Parses the text after `scheme://`. Also used for references that begin with `//`.
+    /// Parses the bytes after `scheme://`. Also used for references that begin with `//`. `text` is the whole URL, for
+    /// error messages.
     init(scheme: Scheme, afterSlashes bytes: ArraySlice<UInt8>, text: String) throws(TowlineError) {
         let end = bytes.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? bytes.endIndex
         guard !bytes[..<end].contains(where: ASCII.isControl) else {
@@ -68,7 +70,8 @@ extension HTTPURL {
         try self.init(origin: origin, userInfo: userInfo, pathAndQuery: Self.pathAndQuery(of: bytes[end...]))
     }
 
-    /// Returns the bytes without white space around them. Throws for CR, LF, NUL, and a text that is too long.
+    /// Returns the bytes of a URL without white space around them. Throws `unusableURL` for CR, LF, NUL, and a text
+    /// that is too long.
     static func checkedBytes(of text: String) throws(TowlineError) -> ArraySlice<UInt8> {
         guard text.utf8.count <= maximumByteCount else {
             throw unusable(text, "the URL is too long and must be shortened to \(maximumByteCount) bytes")
@@ -83,7 +86,7 @@ extension HTTPURL {
         return bytes
     }
 
-    /// Returns the path and query to send, from the bytes after the authority. Removes the fragment.
+    /// Returns the normalized path and query to send, from the bytes after the host and port. Removes the fragment.
     static func pathAndQuery(of bytes: ArraySlice<UInt8>) -> String {
         let bytes = bytes[..<(bytes.firstIndex(of: 0x23) ?? bytes.endIndex)]
         let pathEnd = bytes.firstIndex(of: 0x3F) ?? bytes.endIndex
@@ -91,7 +94,7 @@ extension HTTPURL {
         return PercentEncoding.encodedForRequest(withoutDotSegments(bytes[..<pathEnd]) + bytes[pathEnd...])
     }
 
-    /// Returns whether a path and query can be sent without a change.
+    /// Returns whether a path and query, the path ending before `pathEnd`, can be sent without normalization.
     private static func goesOut<Bytes: Collection<UInt8>>(_ bytes: Bytes, pathEnd: Bytes.Index) -> Bool {
         bytes.first == 0x2F && !hasDotSegments(bytes[..<pathEnd])
             && !bytes.contains(where: PercentEncoding.needsEscape)
@@ -118,7 +121,7 @@ extension HTTPURL {
         return [0x2F] + kept.joined(separator: [0x2F])
     }
 
-    /// Returns whether a segment begins with a dot.
+    /// Returns whether a segment of the path begins with a dot, so that it may be `.` or `..`.
     private static func hasDotSegments(_ path: some Sequence<UInt8>) -> Bool {
         var previous: UInt8 = 0
         for byte in path {
@@ -171,14 +174,15 @@ extension HTTPURL {
         return (hostAndPort[..<colon], Int(port))
     }
 
-    /// Returns an error about a text that is not a valid URL. The message contains no secret.
+    /// Returns the error `unusableURL` about a text with the given problem. The message contains no secret of the URL.
     static func unusable(_ text: String, _ problem: String) -> TowlineError {
         TowlineError(.unusableURL, "\(problem): \(withoutSecrets(unparsed: text))")
     }
 }
 
 extension HTTPURL {
-    /// Parses the URL of a mirror. Throws if the URL contains credentials, because mirrors receive none.
+    /// Parses the URL of a mirror, another server with the same file. Throws `unusableURL` for an invalid URL, and
+    /// `unusableOption` for one with credentials, because Towline sends no credentials to mirrors.
     package init(mirror text: String) throws(TowlineError) {
         try self.init(parsing: text)
         guard userInfo == nil else {

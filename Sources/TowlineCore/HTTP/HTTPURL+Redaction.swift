@@ -6,11 +6,11 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         return origin.description + path + "?" + Self.redactedQuery(query)
     }
 
-    /// `withoutSecrets`.
+    /// The same as `withoutSecrets`.
     package var description: String { withoutSecrets }
-    /// `withoutSecrets`.
+    /// The same as `withoutSecrets`.
     package var debugDescription: String { withoutSecrets }
-    /// A mirror without children, so that `dump` and failing expectations show no secret.
+    /// A reflection mirror without children, so that `dump` and failing tests show no secret.
     package var customMirror: Mirror { Mirror(self, children: []) }
 
     /// The effect of a query parameter on the file that the URL returns, by its name in lower case.
@@ -23,14 +23,15 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         case credential
     }
 
-    /// The names that are always signatures: Amazon, Google Cloud and Alibaba Cloud Storage, Akamai.
+    /// The parameter names that are always signatures of links: Amazon, Google Cloud and Alibaba Cloud Storage, Akamai.
     private static let signatures: Set<String> = [
         "x-amz-signature", "x-amz-credential", "x-amz-security-token", "x-goog-signature", "x-goog-credential",
         "x-oss-signature", "x-oss-credential", "x-oss-security-token", "hdnea", "hdnts", "hdntl",
     ]
 
-    /// Common words that are signatures only beside one of the listed names: Amazon S3 (version 2), Google and Alibaba
-    /// likewise, CloudFront, Azure (whose `se`, `sp` and `sv` give the time and the rights, and remain).
+    /// Common words that are the names of signatures only if the query also has one of the listed names: Amazon S3
+    /// (version 2), Google and Alibaba likewise, CloudFront, Azure (whose `se`, `sp` and `sv` give the time and the
+    /// rights, and remain).
     private static let kin: [String: Set<String>] = {
         let signers: Set<String> = ["awsaccesskeyid", "googleaccessid", "ossaccesskeyid", "key-pair-id"]
         var kin = Dictionary(uniqueKeysWithValues: signers.map { ($0, Set(["signature"])) })
@@ -42,7 +43,7 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         return kin
     }()
 
-    /// The words of `kin` that are secrets in every URL, unlike `policy` and `key-pair-id`.
+    /// The words of `kin` whose values are secrets in every URL, unlike those of `policy` and `key-pair-id`.
     private static let loneSecrets: Set<String> = [
         "awsaccesskeyid", "googleaccessid", "ossaccesskeyid", "signature", "security-token", "sig", "hmac",
     ]
@@ -53,7 +54,7 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         "client_secret", "password", "passwd", "pwd", "jwt", "session", "sessionid", "session_id",
     ]
 
-    /// - Parameter names: The names of all parameters of the query.
+    /// - Parameter names: the names of all parameters of the query, in lower case.
     private static func kind(of name: String, beside names: Set<String>) -> Parameter {
         if signatures.contains(name) { return .signature }
         if let kin = kin[name] {
@@ -99,7 +100,8 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         return ASCII.lowercased(String(decoding: decoded, as: UTF8.self))
     }
 
-    /// Returns whether URLs with the same `withoutSecrets` may be URLs of different files.
+    /// `true` if another URL with the same `withoutSecrets` may return another file: the query has a credential
+    /// parameter, which may select the file.
     package var isAmbiguousWithoutSecrets: Bool {
         guard let query else { return false }
         let names = Self.names(in: query)
@@ -109,8 +111,8 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         }
     }
 
-    /// Returns an invalid URL for a message: without the text before the last `@`, the query and raw control
-    /// characters.
+    /// Returns the text of an invalid URL, shortened and safe to show in a message: without the text before the last
+    /// `@`, the query and raw control characters.
     static func withoutSecrets(unparsed text: String) -> String {
         let bytes = text.utf8
         // A password may contain any byte, so the last @ decides, at any position.

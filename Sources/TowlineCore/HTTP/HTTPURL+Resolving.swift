@@ -3,7 +3,8 @@ extension HTTPURL {
     ///
     /// A reference without an authority keeps this URL's user information. A reference with an authority does not.
     ///
-    /// - Parameter known: A URL that probably has the same origin as the result, which makes parsing faster.
+    /// - Parameter known: a URL that probably has the same origin as the result, which makes parsing faster; does not
+    ///   affect the result.
     /// - Throws: `redirectRefused` for an empty reference, a scheme other than http and https, and every error of
     ///   `init(parsing:)`, because the mistake is the server's, not the user's.
     package func resolving(_ reference: String, after known: HTTPURL? = nil) throws(TowlineError) -> HTTPURL {
@@ -29,8 +30,8 @@ extension HTTPURL {
             origin: origin, userInfo: userInfo, pathAndQuery: Self.pathAndQuery(of: merged(bytes)[...]))
     }
 
-    /// Returns a URL with this URL's zone if it names the same address without one. The server does not know
-    /// this machine's zones.
+    /// Returns a URL with this URL's IPv6 zone (network interface) if it names the same address without one. The server
+    /// does not know this machine's zones.
     private func withZone(_ url: HTTPURL) throws(TowlineError) -> HTTPURL {
         guard url.host != host, url.host == HostSyntax.withoutZone(host) else { return url }
         let origin = Origin(scheme: url.scheme, host: host, port: url.port)
@@ -49,7 +50,7 @@ extension HTTPURL {
         }
     }
 
-    /// Returns whether the bytes begin with `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." ) ":"` (RFC 3986 §3.1).
+    /// Returns whether the bytes begin with a scheme, `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." ) ":"` (RFC 3986 §3.1).
     private static func hasScheme(_ bytes: ArraySlice<UInt8>) -> Bool {
         guard let first = bytes.first, ASCII.isLetter(first) else { return false }
         let end = bytes.firstIndex {

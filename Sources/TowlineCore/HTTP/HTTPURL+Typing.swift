@@ -2,7 +2,7 @@ extension HTTPURL {
     /// Parses a URL that a user typed: `host[:port][/path]` without a scheme is an http URL, as with curl and wget. A
     /// server that requires https redirects.
     ///
-    /// - Throws: `unusableURL`. A word with another scheme (`ftp:`, `magnet:`) or with `@` gets no scheme: a user name
+    /// - Throws: `unusableURL`. A text with another scheme (`ftp:`, `magnet:`) or with `@` gets no scheme: a user name
     ///   and password before the host would be sent unencrypted although the user did not write `http://`.
     package init(typed text: String) throws(TowlineError) {
         try self.init(parsing: Self.withScheme(text))
@@ -11,7 +11,8 @@ extension HTTPURL {
     /// Returns the typed text, with `http://` added if the text has no scheme.
     package static func withScheme(_ text: String) -> String { lacksScheme(text) ? "http://" + text : text }
 
-    /// Parses a URL that a user typed, faster if the text has the origin of `known` (`init(parsing:after:)`).
+    /// Parses a URL that a user typed, like `init(typed:)`, but faster if the text has the origin (scheme, host, port)
+    /// of `known` (`init(parsing:after:)`).
     package init(typed text: String, after known: HTTPURL?) throws(TowlineError) {
         try self.init(parsing: Self.withScheme(text), after: known)
     }

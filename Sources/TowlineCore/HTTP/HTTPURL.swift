@@ -26,7 +26,7 @@ package struct HTTPURL: Hashable, Sendable {
         /// The port, 1 … 65535.
         package let port: Int
 
-        /// Compares the properties that differ most often first.
+        /// Returns whether all three properties are equal. Compares those first that differ most often.
         package static func == (left: Origin, right: Origin) -> Bool {
             left.port == right.port && left.host == right.host && left.scheme == right.scheme
         }
@@ -38,7 +38,7 @@ package struct HTTPURL: Hashable, Sendable {
             return text
         }
 
-        /// Appends the description to a text, and reserves space for `more` further bytes.
+        /// Appends the description to a text, and reserves space in the text for `more` further bytes.
         func write(to text: inout String, beside more: Int) {
             text.reserveCapacity(text.utf8.count + host.utf8.count + 16 + more)
             text += scheme.rawValue
@@ -54,7 +54,7 @@ package struct HTTPURL: Hashable, Sendable {
     /// The maximum length of a URL in bytes, before and after normalization.
     package static let maximumByteCount = 16 * 1024
 
-    /// Scheme, host and port.
+    /// The scheme, host and port of the URL.
     package let origin: Origin
     /// The user information, `name` or `name:password`, percent-decoded; never empty, `nil` if absent.
     package let userInfo: String?
@@ -62,12 +62,12 @@ package struct HTTPURL: Hashable, Sendable {
     package let requestText: String
     /// The number of bytes of `requestText` before the path.
     let pathOffset: Int
-    /// The number of bytes of `requestText` before the `?`, or its length without a query.
+    /// The number of bytes of `requestText` before the `?`, or its full length if the URL has no query.
     private let queryOffset: Int
 
     /// The scheme.
     package var scheme: Scheme { origin.scheme }
-    /// The user information as `name:password`.
+    /// The user information as `name:password`, with an empty password if the URL has only a name; `nil` if absent.
     package var credentials: String? { userInfo.map { $0.contains(":") ? $0 : $0 + ":" } }
     /// The host in ASCII (`xn--` for other letters), lower case; an IPv6 address in its brackets, with its zone.
     package var host: String { origin.host }
@@ -99,7 +99,7 @@ package struct HTTPURL: Hashable, Sendable {
         return isPlain ? last : PercentEncoding.decoded(last).flatMap { String(validating: $0, as: UTF8.self) } ?? last
     }
 
-    /// Creates a URL from checked components. Throws if the URL is too long.
+    /// Creates a URL from components that were checked and normalized. Throws `unusableURL` if the URL is too long.
     init(origin: Origin, userInfo: String?, pathAndQuery: String) throws(TowlineError) {
         self.origin = origin
         self.userInfo = userInfo
@@ -117,7 +117,7 @@ package struct HTTPURL: Hashable, Sendable {
         }
     }
 
-    /// Creates a URL from a checked text that needs no change.
+    /// Creates a URL without user information from a text that was checked and needs no normalization.
     init(origin: Origin, requestText: String, pathOffset: Int, queryOffset: Int) {
         self.origin = origin
         userInfo = nil

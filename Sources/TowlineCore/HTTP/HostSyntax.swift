@@ -3,7 +3,8 @@
 /// Narrower than RFC 3986 §3.2.2: no percent-encoding and no sub-delimiters. No reachable host needs them, and some
 /// programs interpret each of them differently.
 enum HostSyntax {
-    /// Returns the host in ASCII and lower case, with an unchanged zone; `nil` if the bytes are not a host.
+    /// Returns the host in ASCII and lower case, with an unchanged IPv6 zone (interface name); `nil` if the bytes are
+    /// not a valid host.
     static func normalized(_ bytes: ArraySlice<UInt8>) -> String? {
         // Longer names do not exist; they overflowed a buffer in a proxy client (CVE-2023-38545).
         guard bytes.count <= longest else { return nil }
@@ -24,7 +25,8 @@ enum HostSyntax {
         return name
     }
 
-    /// Returns the zone of an address: `%25eth0` (RFC 6874), or `%eth0` as ping(8) and other programs write it.
+    /// Returns the name of the zone (network interface) of an IPv6 address, `nil` if it is invalid: `%25eth0` (RFC
+    /// 6874), or `%eth0` as ping(8) and other programs write it.
     private static func zone(_ bytes: ArraySlice<UInt8>) -> String? {
         let escaped = bytes.starts(with: [0x25, 0x32, 0x35]) && bytes.count > 3
         let zone = bytes.dropFirst(escaped ? 3 : 1)
@@ -35,12 +37,12 @@ enum HostSyntax {
         return String(decoding: zone, as: UTF8.self)
     }
 
-    /// Returns the host without its zone. A server knows its address only without a zone.
+    /// Returns the host without its IPv6 zone (interface name). A server knows its address only without a zone.
     static func withoutZone(_ host: String) -> String {
         host.firstRange(of: "%25").map { host[..<$0.lowerBound] + "]" } ?? host
     }
 
-    /// The maximum length in bytes: 253 characters and the dot of the root (RFC 1035 §2.3.4).
+    /// The maximum length of a host in bytes: 253 characters and the dot of the root (RFC 1035 §2.3.4).
     static let longest = 254
 
     /// Returns a name of ASCII letters, digits, `-`, `.` and `_` in lower case; `nil` if the full parser must decide.

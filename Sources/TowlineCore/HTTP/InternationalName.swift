@@ -19,9 +19,9 @@ enum InternationalName {
         return labels.joined(separator: ".")
     }
 
-    /// Returns whether a scalar may be in a name: ASCII letters, digits, `-`, `.` and `_`; beyond ASCII the letters,
-    /// marks and digits that IDNA's mapping does not change (RFC 5892 §2: PVALID is unchanged by NFKC and case
-    /// folding). No character can therefore become `/`, `@`, `:` or `.` after this check, as `／` and `℀` would.
+    /// Returns whether a Unicode scalar may be in a host name: ASCII letters, digits, `-`, `.` and `_`; beyond ASCII
+    /// the letters, marks and digits that IDNA's mapping does not change (RFC 5892 §2: PVALID is unchanged by NFKC and
+    /// case folding). No character can therefore become `/`, `@`, `:` or `.` after this check, as `／` and `℀` would.
     private static func mayStandInName(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII {
             let byte = UInt8(truncatingIfNeeded: scalar.value)
@@ -70,7 +70,7 @@ enum InternationalName {
 
     // MARK: Punycode
 
-    /// The maximum length of a label in bytes (RFC 1035 §2.3.4).
+    /// The maximum length in bytes of a label, a part of a name between dots (RFC 1035 §2.3.4).
     private static let longestLabel = 63
 
     private static func encoded(_ label: Substring.UnicodeScalarView) -> String? {
@@ -83,7 +83,8 @@ enum InternationalName {
         return text.utf8.count <= longestLabel ? text : nil
     }
 
-    /// Returns a label in Punycode (RFC 3492 §6.3). A host name has at most 254 bytes, so that no number overflows.
+    /// Returns a label (a part of a name between dots) in Punycode, without `xn--` (RFC 3492 §6.3). A host name has at
+    /// most 254 bytes, so that no number overflows.
     private static func punycode(_ scalars: [UInt32]) -> String {
         var output = scalars.filter { $0 < 0x80 }.map { UInt8(truncatingIfNeeded: $0) }
         let basic = output.count
@@ -107,7 +108,7 @@ enum InternationalName {
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// Writes a number as an integer of variable length (RFC 3492 §3.3).
+    /// Appends a number to Punycode output as an integer of variable length (RFC 3492 §3.3).
     private static func append(_ number: Int, bias: Int, to output: inout [UInt8]) {
         var (rest, place) = (number, 36)
         while true {
@@ -124,7 +125,7 @@ enum InternationalName {
         UInt8(truncatingIfNeeded: value < 26 ? 0x61 + value : 0x30 + value - 26)
     }
 
-    /// Returns the next bias (RFC 3492 §3.4).
+    /// Returns the bias of the next number in Punycode (RFC 3492 §3.4).
     private static func adapted(_ delta: Int, count: Int, isFirst: Bool) -> Int {
         var delta = isFirst ? delta / 700 : delta / 2
         delta += delta / count

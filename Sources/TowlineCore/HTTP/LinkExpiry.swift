@@ -1,7 +1,7 @@
-/// The expiry time of a signed link, according to its query.
+/// The expiry time of a signed link (a URL with a signature that permits access for a while), according to its query.
 ///
 /// A hint: the server's clock decides, and the signing key may be revoked earlier. A wrong hint costs an unnecessary
-/// renewal, but no data.
+/// request for a new link, but no data.
 package enum LinkExpiry {
     /// Returns the earliest expiry time in the query, in seconds since 1970; `nil` if the query contains no such time.
     ///
@@ -43,7 +43,7 @@ package enum LinkExpiry {
 
     // MARK: ISO 8601
 
-    /// Parses `20130524T000000Z`.
+    /// Parses `20130524T000000Z` and returns the seconds since 1970; `nil` for another form.
     private static func basicTime(_ text: [UInt8]) -> Int64? {
         guard text.count == 16, text[8] == 0x54, text[15] == 0x5A else { return nil }
         return seconds(
@@ -51,7 +51,7 @@ package enum LinkExpiry {
     }
 
     /// Parses `2009-02-09`, `2009-02-09T08:49Z`, `2009-02-09T08:49:37.1234567Z`, and offsets such as `+01:00` for the
-    /// `Z`.
+    /// `Z`. Returns the seconds since 1970; `nil` for another form.
     private static func extendedTime(_ text: [UInt8]) -> Int64? {
         guard text.count >= 10, text[4] == 0x2D, text[7] == 0x2D else { return nil }
         let day = (text[0..<4], text[5..<7], text[8..<10])
@@ -71,7 +71,7 @@ package enum LinkExpiry {
         return time - offset
     }
 
-    /// Returns the offset of `Z` or `+hh:mm` from UTC, in seconds.
+    /// Returns the offset of `Z` or `+hh:mm` from UTC, in seconds; `nil` for another text.
     private static func offset(_ text: ArraySlice<UInt8>) -> Int64? {
         let bytes = Array(text)
         if bytes == [0x5A] { return 0 }

@@ -5,7 +5,8 @@ package enum PercentEncoding {
     /// Decodes the escapes of `text` once; `nil` if a `%` is not followed by two hexadecimal digits.
     package static func decoded(_ text: some StringProtocol) -> [UInt8]? { decoded(text.utf8, escape: 0x25) }
 
-    /// Decodes the escapes of bytes once, with `escape` instead of `%`.
+    /// Decodes the escapes of bytes once, with `escape` instead of `%`; `nil` if an `escape` is not followed by two
+    /// hexadecimal digits.
     static func decoded(_ text: some Collection<UInt8>, escape: UInt8) -> [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(text.count)

@@ -6,7 +6,7 @@ package struct ProxyAddress: Hashable, Sendable {
     /// The schemes that libcurl supports for proxies; a URL without a scheme means HTTP (`CURLOPT_PROXY(3)`).
     private static let schemes = ["http", "https", "socks5", "socks5h", "socks4", "socks4a", "socks"]
 
-    /// The host and, if the URL has one, the port.
+    /// The host and, if the URL has one, the port, as `HOST[:PORT]`; safe to show in a message.
     package let place: String
     /// `true` if the connection to the proxy itself uses TLS.
     package let usesTLS: Bool
@@ -72,8 +72,8 @@ package struct ProxyAddress: Hashable, Sendable {
         return (1...65_535).contains(number)
     }
 
-    /// Returns an IPv6 address without its zone, `%eth0` or `%25eth0`. Unlike a server, a proxy may have a zone in its
-    /// URL.
+    /// Returns an IPv6 address without its zone (network interface), `%eth0` or `%25eth0`; other hosts unchanged.
+    /// Unlike a server, a proxy may have a zone in its URL.
     private static func withoutZone(_ host: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         guard host.first == 0x5B, let percent = host.firstIndex(of: 0x25) else { return host }
         let zone = host[percent...].dropFirst().dropLast()

@@ -3,7 +3,7 @@
 package enum PublicAddress {
     /// Returns whether an address is public. For an IPv6 address that embeds an IPv4 address, the IPv4 address decides.
     ///
-    /// - Parameter bytes: 4 or 16 bytes, in network order; any other number is not an address.
+    /// - Parameter bytes: 4 or 16 bytes, in network order; `false` for any other number of bytes.
     package static func isPublic(_ bytes: [UInt8]) -> Bool {
         switch bytes.count {
         case 4: return !special4.contains { matches(bytes, $0.prefix, $0.bits) }
@@ -19,7 +19,7 @@ package enum PublicAddress {
     package struct Local: Hashable, Sendable {
         /// 4 or 16 bytes, in network order.
         package let bytes: [UInt8]
-        /// The length of the prefix of the directly connected network.
+        /// The length in bits of the prefix of the network that is directly connected with this address.
         package let prefix: Int
 
         /// Creates an address from its bytes and the length of its prefix.
@@ -66,7 +66,8 @@ package enum PublicAddress {
         ([0x20, 0x01], 23), ([0x20, 0x01, 0x0D, 0xB8], 32), ([0x20, 0x02], 16), ([0x3F, 0xFF], 20),
     ]
 
-    /// The prefixes that embed an IPv4 address: `::ffff:0:0/96` (RFC 4291 §2.5.5.2), `64:ff9b::/96` (RFC 6052 §2.1).
+    /// The IPv6 prefixes (96 bits) whose addresses embed an IPv4 address: `::ffff:0:0/96` (RFC 4291 §2.5.5.2),
+    /// `64:ff9b::/96` (RFC 6052 §2.1).
     private static let carriers: [[UInt8]] = [
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF], [0, 0x64, 0xFF, 0x9B],
     ]

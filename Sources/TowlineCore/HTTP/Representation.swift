@@ -1,14 +1,15 @@
-/// The metadata of the representation in a response (RFC 9110 §3.2, §8).
+/// The metadata of the file in a response ("representation", RFC 9110 §3.2, §8). The metadata of two responses are
+/// compared before their bytes are joined.
 package struct Representation: Hashable, Sendable {
-    /// The complete length in bytes; `nil` if unknown.
+    /// The complete length of the file in bytes; `nil` if unknown.
     package var completeLength: Int64?
-    /// The entity tag.
+    /// The entity tag (`ETag`); `nil` if absent.
     package var entityTag: EntityTag?
-    /// `Last-Modified`.
+    /// The date in `Last-Modified`; `nil` if absent or unreadable.
     package var lastModified: HTTPDate?
     /// The `Date` of the response with `lastModified`; it decides whether `lastModified` is a strong validator.
     package var date: HTTPDate?
-    /// The media type without parameters, lower case; distinguishes a login page from the file.
+    /// The media type without parameters, lower case; distinguishes a login page from the file. `nil` if absent.
     package var mediaType: String?
 
     /// Creates the metadata of a representation.
@@ -23,7 +24,7 @@ package struct Representation: Hashable, Sendable {
         self.mediaType = mediaType
     }
 
-    /// The proof that these fields give for joining the bytes of two responses.
+    /// The validator that these fields give, and its strength: the proof that another response has the same bytes.
     package var validator: Validator {
         if let entityTag, entityTag.isWellFormed {
             return entityTag.isWeak ? .weak : .strong(entityTag.fieldValue)
@@ -46,11 +47,11 @@ package struct Representation: Hashable, Sendable {
         "the server has a different version of the file (its ETag is different),"
         + " so its bytes cannot be joined with those downloaded so far"
 
-    /// Returns the reason why `other` contradicts this one: another entity tag, date or complete length; otherwise
-    /// `nil`.
+    /// Returns the reason why `other`, from a later response, is another version of the file: its entity tag, date or
+    /// complete length differs. `nil` without such a contradiction.
     ///
-    /// A field that one of the two lacks is not a contradiction. `repeatsValidator` checks whether the proof is
-    /// sufficient.
+    /// A field that one of the two lacks is not a contradiction. `repeatsValidator` checks whether the equal fields are
+    /// a sufficient proof.
     package func contradiction(with other: Representation) -> String? {
         if let mine = completeLength, let theirs = other.completeLength, mine != theirs {
             return "the server has a different version of the file (its length is \(theirs) bytes, expected \(mine)),"

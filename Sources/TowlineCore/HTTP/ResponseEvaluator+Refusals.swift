@@ -1,4 +1,5 @@
-/// The evaluation of statuses without bytes of the file. Their bodies are never written to the part file.
+/// The rules for responses whose status means that the body is not the file. Their bodies are never written to the part
+/// file.
 extension ResponseEvaluator {
     static func judgeRefusal(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         let status = facts.status
@@ -29,7 +30,8 @@ extension ResponseEvaluator {
         return .permanent(refusal(status, question))
     }
 
-    /// Returns a transient verdict for statuses that mean "later"; `nil` for other statuses.
+    /// Returns the verdict `transient` (the request is retried) for statuses that mean "later"; `nil` for other
+    /// statuses.
     private static func judgeLater(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict? {
         let status = facts.status
         let reason: String

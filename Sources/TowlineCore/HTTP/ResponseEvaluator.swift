@@ -1,9 +1,9 @@
-/// The evaluation of a response by the request and the known facts. A pure function; `docs/http-rules.md` lists its
-/// rows.
+/// The rules that judge a response by its head, the request and the facts known from earlier responses. A pure
+/// function; `docs/http-rules.md` lists the rules as rows of a table.
 ///
 /// The most important rule: bytes of two responses are joined only with proof of the same representation.
 package enum ResponseEvaluator {
-    /// Returns the verdict on a response.
+    /// Returns the verdict on a response: whether its body may be written, and what happens next.
     package static func verdict(on head: ResponseHead, to question: ResponseQuestion) -> ResponseVerdict {
         var head = head
         // 203 means that a proxy transformed the file (RFC 9110 §15.3.4).
@@ -22,7 +22,8 @@ package enum ResponseEvaluator {
         }
     }
 
-    /// Returns an error for a length that two parsers could read in two ways (RFC 9112 §6.3 rule 5).
+    /// Returns an error for a Content-Length that two parsers could read in two ways (RFC 9112 §6.3 rule 5); otherwise
+    /// `nil`.
     private static func brokenFraming(_ facts: ResponseFacts, _ question: ResponseQuestion) -> TowlineError? {
         if case .invalid = facts.contentLength {
             let what = "the server sent an invalid Content-Length header, so the length of the file is unclear"
@@ -137,14 +138,15 @@ package enum ResponseEvaluator {
         return .partial(range, question.known != nil && isLabelled ? facts.withoutLabel : facts)
     }
 
-    /// Returns whether a part that was not requested begins with the first byte while no bytes are held: the rest can
-    /// then be requested.
+    /// Returns whether a part, sent although the whole file was requested, begins with the first byte, and no earlier
+    /// response is known: the rest can then be requested.
     private static func isBeginning(_ facts: ResponseFacts, _ question: ResponseQuestion) -> Bool {
         guard question.known == nil, case .satisfied(let range, _) = facts.contentRange else { return false }
         return range.lowerBound == 0
     }
 
-    /// Returns the reason why a 206 lacks the proof that the rung requires; `nil` if the proof is sufficient.
+    /// Returns the reason why a 206 lacks the proof `rung` that its bytes may be joined to those in the part file;
+    /// `nil` if the proof is sufficient.
     private static func missingProof(
         _ known: Representation, _ facts: ResponseFacts, _ rung: ResponseQuestion.Rung
     ) -> String? {
@@ -171,7 +173,8 @@ package enum ResponseEvaluator {
         }
     }
 
-    /// Returns whether the length is equal, and the validator by weak comparison: sufficient for the third rung.
+    /// Returns whether the complete length is known and equal, and the validator equal by weak comparison: the proof
+    /// that `Rung.weakWithOverlap` requires.
     private static func isUnchangedWeakly(_ known: Representation, _ facts: ResponseFacts) -> Bool {
         known.repeatsValidator(of: facts.representation, weakly: true) && hasSameLength(known, facts.representation)
     }
@@ -192,7 +195,8 @@ package enum ResponseEvaluator {
         known.completeLength != nil && known.completeLength == given.completeLength
     }
 
-    /// Returns the reason why the range is not the requested range (RFC 9110 §14.4, §15.3.7); `nil` if the range fits.
+    /// Returns the reason why a 206 with `range` does not fit the requested range (RFC 9110 §14.4, §15.3.7); `nil` if
+    /// it fits.
     private static func misplaced(
         _ range: ByteRange, _ complete: Int64?, _ facts: ResponseFacts, _ question: ResponseQuestion
     ) -> String? {
@@ -250,7 +254,8 @@ package enum ResponseEvaluator {
         return .changed(reason: reason, whole: nil)
     }
 
-    /// Returns the reason to request the whole file.
+    /// Returns the message for a range request that the server refused with `status`, so that the whole file is
+    /// requested.
     static func rangeRequestRefused(_ status: Int) -> String {
         "the server refused a range request (\(status)), so only the whole file can be requested"
     }

@@ -4,7 +4,8 @@ package struct ResponseFacts: Hashable, Sendable {
     package let status: Int
     /// The complete length (from a 200's `Content-Length` or a 206's `Content-Range`), the validators, the media type.
     package var representation: Representation
-    /// The result for `Content-Length`. A transfer coding overrides the field (RFC 9112 §6.3 rule 3).
+    /// The parsed `Content-Length`, the length of the body in bytes. A transfer coding overrides the field (RFC 9112
+    /// §6.3 rule 3).
     package let contentLength: ContentLength.Result
     /// The `Content-Range` field; `nil` if the field is absent or invalid.
     package let contentRange: ContentRange?
@@ -14,17 +15,19 @@ package struct ResponseFacts: Hashable, Sendable {
     package let acceptsRanges: Bool?
     /// The content coding; `nil` for no coding or `identity`.
     package private(set) var contentCoding: String?
-    /// A content coding that only labels the stored file (`CodingLabel`), or an unknown coding.
+    /// A content coding that only labels the stored file (`CodingLabel`), or an unknown coding, which changes no bytes;
+    /// `nil` if neither is present.
     package private(set) var label: String?
-    /// `true` if a transfer coding marks the end of the body.
+    /// `true` if the response has a transfer coding other than `identity`, usually `chunked`. `Content-Length` then
+    /// does not count.
     package let isChunked: Bool
-    /// The server's checksums of the whole representation, strongest first.
+    /// The server's checksums of the whole file, strongest first; empty if the response contains no checksum.
     package private(set) var wholeDigests: [ServerChecksum]
-    /// The checksums of this response's content.
+    /// The checksums of this response's content, which may be a part of the file, strongest first.
     package private(set) var contentDigests: [ServerChecksum]
-    /// The checksum of a redirect's target file; `nil` if not given.
+    /// The checksum of the file that a redirect leads to; `nil` if the response does not contain one.
     package let linked: LinkedChecksum?
-    /// The name for the file, safe to use.
+    /// The name for the file, safe to use: the server's suggestion, or else the name from the URL.
     package let fileName: String
     /// The original name in `Content-Disposition` if `fileName` is based on it; otherwise `nil`.
     package let suggestion: String?
@@ -32,7 +35,7 @@ package struct ResponseFacts: Hashable, Sendable {
     package let location: String?
     /// `true` if the response has a `Location` field.
     package let hasLocation: Bool
-    /// The delay of `Retry-After` from the arrival of the response.
+    /// The delay of `Retry-After` from the arrival of the response; `nil` if the field is absent or invalid.
     package let retryAfter: Duration?
 
     /// Parses a head. `nameOfURL` is the name to use if the server gives none (`SafeFileName.ofURL`).
@@ -70,8 +73,8 @@ package struct ResponseFacts: Hashable, Sendable {
         }
     }
 
-    /// Removes all checksums if the question ignores them. Otherwise adds the checksum from a redirect if this file has
-    /// the length that the redirect gave.
+    /// Removes all checksums if the user ignores them (`question.ignoresServerChecksums`). Otherwise adds the checksum
+    /// from a redirect if this file has the length that the redirect gave.
     package mutating func adjustDigests(to question: ResponseQuestion) {
         if question.ignoresServerChecksums {
             (wholeDigests, contentDigests) = ([], [])
@@ -82,8 +85,8 @@ package struct ResponseFacts: Hashable, Sendable {
         }
     }
 
-    /// A 200 with Content-Range, treated as a part; `nil` unless Content-Length is missing or agrees with the range,
-    /// and the body has no content coding.
+    /// The facts of a 200 with Content-Range, with its body treated as a part of the file; `nil` unless Content-Length
+    /// is missing or agrees with the range, and the body has no content coding.
     package var asPart: ResponseFacts? {
         guard status == 200, contentCoding == nil, case .satisfied(let range, let complete) = contentRange else {
             return nil
@@ -94,7 +97,7 @@ package struct ResponseFacts: Hashable, Sendable {
         return part
     }
 
-    /// The same response with its content coding treated as a label.
+    /// The same facts with the content coding treated as a label (`CodingLabel`): the body counts as the stored file.
     var withoutLabel: ResponseFacts {
         var facts = self
         (facts.label, facts.contentCoding) = (contentCoding, nil)
@@ -138,7 +141,7 @@ package struct ResponseFacts: Hashable, Sendable {
         } ?? false
     }
 
-    /// Returns whether the content is a web page, such as a captive portal or an error page.
+    /// `true` if the media type is that of a web page, such as a captive portal or an error page.
     package var isWebPage: Bool {
         representation.mediaType.map(WebPage.isPage(mediaType:)) ?? false
     }

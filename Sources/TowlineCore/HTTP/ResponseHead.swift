@@ -1,4 +1,4 @@
-/// The head of a final (not 1xx) response.
+/// The head (status and header fields) of a final (not 1xx) response.
 package struct ResponseHead: Hashable, Sendable {
     /// The HTTP version of a response.
     package enum Version: Hashable, Sendable {
@@ -14,7 +14,7 @@ package struct ResponseHead: Hashable, Sendable {
 
     /// The status code, 200 … 999.
     package var status: Int
-    /// The fields, in order.
+    /// The header fields, in order.
     package var fields: HTTPFields
     /// The HTTP version.
     package var version: Version

@@ -1,4 +1,5 @@
-/// The request of an attempt and the facts known at that time: the input for judging the response.
+/// The request of an attempt and the facts about the file that are known at that time. `ResponseEvaluator` uses it to
+/// judge the response.
 package struct ResponseQuestion: Hashable, Sendable {
     /// The requested bytes.
     package enum Asked: Hashable, Sendable {
@@ -18,7 +19,8 @@ package struct ResponseQuestion: Hashable, Sendable {
             }
         }
 
-        /// Returns whether a part may be the response: it begins at the first requested byte and does not end later.
+        /// Returns whether a response with the bytes `part` fits the request: the part begins at the first requested
+        /// byte and does not end after the last one.
         func mayReach(_ part: ByteRange) -> Bool {
             switch self {
             case .whole: false
@@ -28,62 +30,73 @@ package struct ResponseQuestion: Hashable, Sendable {
         }
     }
 
-    /// A rung of the proof ladder: the proof for joining the bytes of an attempt to the held bytes (DESIGN.md §4).
+    /// The proof that a response belongs to the same version of the file as the bytes in the part file, so that both
+    /// may be joined; strongest first (the "proof ladder", DESIGN.md §4).
     package enum Rung: Hashable, Sendable, Comparable {
-        /// No bytes are held or written by other attempts: no bytes are joined.
+        /// No proof: the part file has no bytes yet, the whole file is requested, or no proof is available. No bytes
+        /// are joined.
         case nothingToJoin
-        /// (1) `If-Range` with a strong validator.
+        /// (1) `If-Range` with a strong validator (ETag or date), so that the server sends a part only of the same
+        /// version.
         case ifRange
         /// (2) A plain range whose 206 repeats the strong validator and the complete length.
         case repeatedValidator
-        /// (3) An unchanged weak validator, an equal complete length, and an overlap of 64 KiB.
+        /// (3) An unchanged weak validator, an equal complete length, and 64 KiB of bytes in the part file that are
+        /// requested again and compared.
         case weakWithOverlap
-        /// (4) A checksum of the whole file, verified before publishing.
+        /// (4) A checksum of the whole file, verified before the file gets its final name.
         case checksum
-        /// The user allowed it: only length and overlap are checked.
+        /// No proof, as the user allowed (`--unsafe-resume`): only the complete length and the bytes requested again
+        /// are compared.
         case unsafe
     }
 
     /// The requested bytes.
     package var asked: Asked
-    /// The proof that this attempt uses.
+    /// The proof that the response must give before its bytes may be joined to those in the part file.
     package var rung: Rung
-    /// The known metadata of the representation; `nil` before the first response.
+    /// The metadata (length, ETag, dates) of the file as known from earlier responses; `nil` before the first response.
     package var known: Representation?
-    /// `true` if every byte before the requested range is held.
+    /// `true` if the part file has every byte before the requested range. A 416 with this length then means that the
+    /// file is complete.
     package var holdsAllBeforeAsked: Bool
-    /// `true` if this URL, or the URL that redirected to it, returned bytes of the file before.
+    /// `true` if this URL, or the URL that redirected to it, returned bytes of the file before. A 401, 403, 404 or 410
+    /// may then mean an expired link.
     package var workedBefore: Bool
     /// `true` if the download is a web page according to the user or its earlier media type.
     package var expectsWebPage: Bool
-    /// `true` if the request goes to a mirror, whose response must give the complete length on every rung.
+    /// `true` if the request goes to a mirror, whose response must give the complete length whatever the proof is
+    /// (`Rung`).
     package var asksMirror = false
     /// `true` if the request carries the user's name and password, or a token.
     package var sendsUser = false
     /// `true` if the user accepts a web page for every kind of file.
     package var acceptsWebPages = false
-    /// The media type of the held bytes, or of the bytes in the part file after a restart.
+    /// The media type of the bytes in the part file, or of those that a download from the beginning replaces; `nil` if
+    /// unknown. Used to recognize a login page.
     package var earlierMediaType: String?
-    /// The file name that the user chose.
+    /// The file name that the user chose; `nil` if the user chose none.
     package var fileName: String?
-    /// The label of the held bytes.
+    /// The content coding that only labelled the file in the response that the part file's bytes come from
+    /// (`CodingLabel`).
     package var label = CodingLabel.unknown
     /// `true` to ignore the checksums in responses.
     package var ignoresServerChecksums = false
-    /// The statuses that the user declared transient.
+    /// The HTTP statuses that are retried in addition to the usual ones (`--retry-on`).
     package var retryStatuses: Set<Int> = []
-    /// The checksum of the file from the last redirect.
+    /// The checksum of the file that the last redirect contained; `nil` if it contained none.
     package var linked: LinkedChecksum?
-    /// The condition in the request, which permits a 304 response; `nil` for none.
+    /// The condition in the request ("only if the file differs from the existing one"), which permits a 304 response;
+    /// `nil` without a condition.
     package var condition: ExistingFile.Condition?
-    /// `true` if a whole new file would replace held bytes.
+    /// `true` if a response with a whole new file would replace bytes that the part file already has.
     package var replacesBytes = false
-    /// The download's first URL.
+    /// The download's first URL, or the mirror's URL for a request to a mirror. Error messages name it.
     package var source: HTTPURL
-    /// The file name from `source`, used if the server gives none.
+    /// The safe file name from the last path component of `source`, used if the server suggests none.
     package var nameOfURL: String
 
-    /// Creates a question.
+    /// Creates a question; `nameOfURL` comes from `source` if it is `nil`.
     package init(
         asked: Asked, rung: Rung, known: Representation?, holdsAllBeforeAsked: Bool = false,
         workedBefore: Bool = false, expectsWebPage: Bool = false, source: HTTPURL,
@@ -100,43 +113,49 @@ package struct ResponseQuestion: Hashable, Sendable {
     }
 }
 
-/// The verdict on a response.
+/// The verdict of `ResponseEvaluator` on a response: what its body is and what happens next.
 package indirect enum ResponseVerdict: Hashable, Sendable {
-    /// A 206, or a 200 with Content-Range, whose bytes belong at the given range.
+    /// A 206, or a 200 with Content-Range, whose body is the given range of the file and may be written there.
     case partial(ByteRange, ResponseFacts)
     /// A 200: its body is the whole file from offset 0 and is not joined to other bytes.
     case whole(ResponseFacts)
     /// A 416 with `*/0`: the file is empty.
     case empty(ResponseFacts)
-    /// A 416 with `*/M` when all M bytes are held.
+    /// A 416 with `*/M` when the part file has all M bytes: the download is complete.
     case complete(length: Int64)
-    /// The attempt must be repeated without `Range`.
+    /// The server refused a range request. The request must be repeated without `Range`.
     case askWithoutRange(reason: String)
-    /// The response has another representation than the held bytes. `whole` is set if its body is the whole new file.
+    /// The file on the server differs from the version whose bytes are in the part file. `whole` is set if the body is
+    /// the whole new file.
     case changed(reason: String, whole: ResponseFacts?)
-    /// A 200 that does not contradict the held bytes: the server ignored the range or `If-Range`. Try the next rung.
+    /// A 200 with the whole file that does not contradict the bytes in the part file: the server ignored the range or
+    /// `If-Range`. The next weaker proof (`Rung`) is tried.
     case rangeIgnored(ResponseFacts)
-    /// A response that does not fit the requested range; its body is not used.
+    /// A response that does not fit the requested range or lacks the proof for it. Its body is not used; after repeated
+    /// refusals, the whole file is requested.
     case rangeRefused(reason: String)
-    /// A 304 in response to the condition of the request: the existing file is up to date.
+    /// A 304 in response to the condition of the request: the existing file at the destination is up to date.
     case notModified
     /// A 304 in response to `If-Range`, which does not permit 304, or a 304 or 412 that does not fit the condition of
     /// an update. The attempt must be repeated without the condition.
     case conditionRefused(reason: String)
-    /// A 206 that repeats a strong validator by weak comparison only. Try the third rung.
+    /// A 206 that repeats a strong validator by weak comparison only (`W/` was added). The next request uses the proof
+    /// `Rung.weakWithOverlap`.
     case weakened(reason: String)
     /// A 3xx with a target, the checksum of the target file if the response gives it, and `Retry-After`.
     case redirect(location: String, LinkedChecksum? = nil, retryAfter: Duration? = nil)
-    /// A 401, 403, 404 or 410 from a URL that worked before.
+    /// A 401, 403, 404 or 410 from a URL that worked before: its link has expired, or the server allows no further
+    /// connection.
     case linkExpired(status: Int, TowlineError)
-    /// A transient error, which is retried. `overloaded`: the host asks for fewer requests (429, 503, 509, 529).
+    /// A temporary error, after which the request is retried. `overloaded`: the host asks for fewer requests (429, 503,
+    /// 509, 529).
     case transient(reason: String, retryAfter: Duration?, overloaded: Bool, status: Int)
-    /// A web page instead of the expected file: a captive portal or a login page.
+    /// A web page instead of the expected file: a captive portal or a login page. Its body is not used.
     case webPage(reason: String)
     /// A permanent error, which is not retried.
     case permanent(TowlineError)
 
-    /// The head of a response whose body is the whole file.
+    /// The parsed head of the response if its body is the whole file; `nil` for other verdicts.
     package var whole: ResponseFacts? {
         switch self {
         case .whole(let facts), .changed(_, .some(let facts)), .rangeIgnored(let facts): facts
@@ -144,8 +163,8 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
         }
     }
 
-    /// Returns the verdict with the complete length added, if the head gave none. Called once the framing has shown the
-    /// end of the body (RFC 9112 §7.1).
+    /// Returns the verdict with the complete length `length` added, if the body is the whole file and the head gave no
+    /// length. Called once the framing has shown the end of the body (RFC 9112 §7.1).
     package func ending(at length: Int64) -> ResponseVerdict {
         guard var facts = whole, facts.representation.completeLength == nil else { return self }
         facts.representation.completeLength = length

@@ -1,6 +1,6 @@
-/// The end of a body according to `Transfer-Encoding` (RFC 9112 §6.1, §6.3).
+/// The kind of `Transfer-Encoding` of a response: it decides what ends the body (RFC 9112 §6.1, §6.3).
 package enum TransferCoding: Hashable, Sendable {
-    /// The field is absent.
+    /// The field is absent: `Content-Length` or the end of the connection ends the body.
     case absent
     /// Only `identity`, the coding of RFC 2616 that changes nothing.
     case identity

@@ -1,17 +1,17 @@
 /// A web page that arrives instead of a file: a login page, a captive portal, an error page with status 200.
 package enum WebPage {
-    /// The reason why a response is refused, for a message.
+    /// The reason why a web page is refused, for an error message.
     package static let reason =
         "the server sent a web page instead of the file, perhaps a login page"
         + " (log in first, or use --accept-html to download the page)"
 
-    /// Returns whether the first bytes of a response decide if the response is used: its media type is that of a page,
-    /// but the name, the URL or earlier bytes suggest another type of file. The bytes decide because servers also label
-    /// other files `text/html`.
+    /// Returns whether the first bytes of a response must be examined before the response is used: its media type is
+    /// that of a page, but the name, the URL or earlier bytes suggest another type of file. The bytes decide because
+    /// servers also label other files `text/html`.
     ///
     /// - Parameters:
-    ///   - verdict: The verdict on the head.
-    ///   - url: The URL of the response.
+    ///   - verdict: the verdict on the head of the response.
+    ///   - url: the URL of the response, after redirects.
     package static func isPossible(_ verdict: ResponseVerdict, from url: HTTPURL, _ question: ResponseQuestion) -> Bool
     {
         guard !question.acceptsWebPages, let facts = facts(of: verdict, question), facts.isWebPage else { return false }
@@ -28,7 +28,7 @@ package enum WebPage {
         return verdict.whole
     }
 
-    /// Returns whether a media type is the type of a web page.
+    /// Returns whether a media type, in lower case without parameters, is the type of a web page.
     package static func isPage(mediaType: String) -> Bool {
         mediaType == "text/html" || mediaType == "application/xhtml+xml"
     }
@@ -60,11 +60,11 @@ package enum WebPage {
 
     // MARK: The first bytes
 
-    /// The maximum number of bytes to examine; white space or comments beyond them are ignored.
+    /// The maximum number of bytes at the start of a body to examine; bytes after them are ignored.
     package static let mostLooked = 1024
 
-    /// Returns whether a body begins like a page, by the signatures of the WHATWG standard "MIME Sniffing" §7.1;
-    /// `nil` if more bytes are needed.
+    /// Returns whether a body that begins with `bytes` begins like a page, by the signatures of the WHATWG standard
+    /// "MIME Sniffing" §7.1; `nil` if more bytes are needed.
     package static func isPage(_ bytes: [UInt8]) -> Bool? {
         var rest = withoutMark(bytes.prefix(mostLooked))
         skipSpace(&rest)

@@ -1,6 +1,6 @@
 /// CRC-32C (Castagnoli), reflected polynomial 0x82F63B78, RFC 3720 appendix B.4.
 ///
-/// This code is for records of a few dozen bytes. `TowlineDisk` computes the checksums of whole files.
+/// This code is for short texts, such as names and URLs. `TowlineDisk` computes the checksums of whole files.
 package enum CRC32C {
     private static let table: [UInt32] = (0..<256).map { byte in
         (0..<8).reduce(UInt32(byte)) { crc, _ in crc & 1 == 1 ? (crc >> 1) ^ 0x82F6_3B78 : crc >> 1 }

@@ -24,7 +24,8 @@ public struct Checksum: Hashable, Sendable {
             }
         }
 
-        /// The rank of the algorithm by strength: a higher number is stronger.
+        /// The rank of the algorithm by resistance to forgery, used to prefer one checksum: a higher number is
+        /// stronger.
         public var strength: Int {
             switch self {
             case .crc32c: 0
@@ -36,7 +37,8 @@ public struct Checksum: Hashable, Sendable {
         }
     }
 
-    /// Returns whether other bytes with this checksum are easy to construct (CRC-32C).
+    /// `true` if other bytes with this checksum are easy to construct (CRC-32C), so that a match does not prove that
+    /// the bytes are genuine.
     package var isForgeable: Bool { algorithm == .crc32c }
 
     /// The algorithm.

@@ -1,8 +1,8 @@
-/// A checksum that does not match: the expected value and the value of the bytes.
+/// A checksum that does not match: the expected value and the value computed from the downloaded bytes.
 package struct ChecksumMismatch: Hashable, Sendable, CustomStringConvertible {
     /// The expected checksum.
     package let expected: Checksum
-    /// The checksum of the bytes; `nil` if the system's library refuses the algorithm.
+    /// The checksum computed from the bytes; `nil` if the system's OpenSSL refuses the algorithm.
     package let found: Checksum?
 
     /// Creates a mismatch.

@@ -1,8 +1,9 @@
-/// The checksums in a response. An `ETag` is never used as a checksum.
+/// Parsers for the checksums in the header fields of a response. An `ETag` is never used as a checksum.
 package enum DigestFields {
-    /// Returns the checksums of the whole representation as transferred, strongest first, without duplicates.
+    /// Returns the checksums of the whole file (representation) as transferred, strongest first, without duplicates.
     ///
-    /// *All* means that the body is the whole file: a 200, or a 206 whose Content-Range names every byte.
+    /// The table lists the responses whose fields count. *All* means that the body is the whole file: a 200, or a 206
+    /// whose Content-Range names every byte. *Coded* means that the body has a content coding.
     ///
     /// | field | counts on | because |
     /// |---|---|---|
@@ -10,7 +11,7 @@ package enum DigestFields {
     /// | `Digest` | 200, 206 | it covers the instance, not the message (RFC 3230 §4.3.2) |
     /// | `Content-Digest` | all | the content is then the representation (RFC 9530 §2) |
     /// | `Content-MD5` | all, not coded | it covers the body that is sent (RFC 2616 §14.15) |
-    /// | `x-goog-hash` | 200, 206, not coded | it covers the stored object, which may be stored coded and sent decoded |
+    /// | `x-goog-hash` | 200, 206, not coded | it covers the stored object, which may be coded and sent decoded |
     /// | `x-ms-blob-content-md5` | 200, 206, not coded | it covers the stored blob, whatever range is sent |
     /// | `x-amz-checksum-…` | all, not coded | with a part, it may cover the part; with `-N` it is a hash of hashes |
     package static func wholeFile(_ head: ResponseHead) -> [ServerChecksum] {
@@ -55,7 +56,7 @@ package enum DigestFields {
     static let contentMD5 = "Content-MD5"
     private static let linkedTag = "X-Linked-Etag"
 
-    /// Returns whether the body is the whole file according to the head.
+    /// Returns whether the body is the whole file according to the status and `Content-Range`.
     private static func carriesAll(_ head: ResponseHead) -> Bool {
         let range = head.fields.value(named: "Content-Range").flatMap(ContentRange.init(fieldValue:))
         guard case .satisfied(let range, let complete) = range else { return head.status == 200 }
@@ -146,8 +147,8 @@ package enum DigestFields {
         fields.value(named: name).flatMap { base64($0[...], .md5) }.map { [ServerChecksum(field: name, $0)] } ?? []
     }
 
-    /// Returns the members `name=value` of a comma-separated list. If an algorithm has two different values, neither
-    /// counts.
+    /// Returns the checksums in a comma-separated list of `name=value`, each parsed by `checksum` (`nil`: ignored). If
+    /// an algorithm has two different values, neither counts.
     private static func list(
         _ fieldName: String, _ fields: HTTPFields, _ checksum: (String, Substring) -> Checksum?
     ) -> [ServerChecksum] {

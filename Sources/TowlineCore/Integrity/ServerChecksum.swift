@@ -1,29 +1,29 @@
-/// A checksum in a response, and its field.
+/// A checksum that a server sent in a response, with the name of the header field that contained it.
 package struct ServerChecksum: Hashable, Sendable, CustomStringConvertible {
-    /// The name of the field, as its specification writes it.
+    /// The name of the header field, as its specification writes it.
     package let field: String
     /// The checksum.
     package let checksum: Checksum
 
-    /// Creates a checksum.
+    /// Creates a checksum with the name of its header field.
     package init(field: String, _ checksum: Checksum) {
         self.field = field
         self.checksum = checksum
     }
 
-    /// Returns whether the field covers the content of one response. A bit error in transit makes that content wrong,
-    /// so the bytes are requested again. Other fields are stored on the server, and a second response has the same
-    /// values.
+    /// `true` if the field covers the content of one response. A mismatch may then be a bit error in transit, so the
+    /// bytes are requested again. The values of other fields are stored on the server, and a second response has the
+    /// same values.
     var isOfContent: Bool { field == DigestFields.contentDigest || field == DigestFields.contentMD5 }
 
-    /// The checksum as text.
+    /// The checksum as text, for example `sha256:9f86d0…`.
     package var description: String { checksum.description }
 }
 
 /// A checksum of the file that a redirect leads to (`X-Linked-Etag` with `X-Linked-Size` of Hugging Face).
 package struct LinkedChecksum: Hashable, Sendable {
-    /// The checksum.
+    /// The checksum of the file that the redirect leads to.
     package let checksum: ServerChecksum
-    /// The complete length of the file. The checksum is not used for a file of another length.
+    /// The complete length of the file in bytes. The checksum is not used for a file of another length.
     package let length: Int64
 }

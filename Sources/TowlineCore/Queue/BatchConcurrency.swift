@@ -1,43 +1,47 @@
-/// Decides how many downloads of a batch receive bytes at once.
+/// Decides how many downloads of a batch (the URLs of one `tow get` command) receive bytes at once.
 ///
 /// The default is five, because each download may use sixteen connections. For short downloads, which spend most of
 /// their time on requests, it is sixteen, the connection limit of a host (DESIGN.md §5), or the number that pays off
-/// for a distant host (`ConnectionSearch`). For streams of one connection it is a hundred: RFC 9113 §6.5.2 recommends
-/// that servers allow at least as many. For streams to a distant host it is the number that several connections carry
-/// (`ConnectionSharing`).
+/// for a distant host (`ConnectionSearch`). For downloads that share one HTTP/2 connection, each as a stream, it is a
+/// hundred: RFC 9113 §6.5.2 recommends that servers allow at least as many. For streams from a distant host it is the
+/// number of streams that several connections carry together (`ConnectionSharing`).
 package struct BatchConcurrency: Sendable {
     private static let usual = 5
-    /// The number of streams of one connection.
+    /// The limit for downloads that are streams of one shared HTTP/2 connection.
     private static let streams = 100
-    /// The highest limit unless the user sets a number.
+    /// The highest number of downloads at once unless the user sets a number.
     package static let most = ConnectionSharing.connections * ConnectionSharing.streams
-    /// The mean time in seconds below which downloads count as short.
+    /// The mean time of a download in seconds below which the downloads count as short.
     private static let short = 1.0
 
     private let fixed: Int?
     private let affordable: Int
-    /// The mean time of the last downloads in seconds. Each counts an eighth less than the one after it.
+    /// The mean time of the last downloads in seconds, `nil` before the first. Each download counts an eighth less than
+    /// the next one.
     private var mean: Double?
-    /// The number of downloads that ended, up to two.
+    /// The number of downloads that ended, counted only up to two.
     private var count = 0
-    /// The share of downloads over a shared connection. Each counts a quarter less than the one after it.
+    /// The fraction (0 … 1) of the last downloads that used a shared connection. Each counts a quarter less than the
+    /// next one.
     private var shared = 0.0
     /// `true` if the last download used `ConnectionSharing.several`.
     private var sharesSeveral = false
     private var search = ConnectionSearch()
     /// The number of long downloads that receive bytes.
     private var longCount = 0
-    /// The number of downloads that ran at once, and how many of them may still end after the limit was lowered.
+    /// The number of downloads at once that explains the measured times (`size`), and how many of these downloads have
+    /// yet to end before a lowered limit becomes the new size (`left`).
     private var crowd = (size: ConnectionSearch.usual, left: ConnectionSearch.usual)
 
-    /// The shortest wait that makes a download free its slot, and how many may do so in a row without success.
+    /// The shortest wait before a retry that makes a download free its slot (its place among the `limit` downloads),
+    /// and how many slots may be freed in a row while no download completes.
     private static let restful = Duration.milliseconds(500), mostInVain = 64
-    /// The number of downloads that freed their slots since a download last received all its bytes.
+    /// The number of slots that downloads freed since a download last received all its bytes.
     private var leftInVain = 0
 
     /// - Parameters:
-    ///   - fixed: the number that the user set; `nil`: adapt to the downloads.
-    ///   - affordable: the maximum number that the file descriptors allow.
+    ///   - fixed: the number of downloads at once that the user set; `nil`: adapt to the downloads.
+    ///   - affordable: the maximum number of downloads at once that the process's file descriptor limit allows.
     package init(fixed: Int? = nil, affordable: Int = .max) {
         self.fixed = fixed.map { max(1, $0) }
         self.affordable = max(1, affordable)
@@ -46,7 +50,7 @@ package struct BatchConcurrency: Sendable {
     /// The number of downloads that may receive bytes at once now.
     package var limit: Int { min(wanted, affordable) }
 
-    /// Returns the number of these downloads that may have connections of their own to a host.
+    /// Returns how many of these downloads may at once have their own, unshared connections to the host `origin`.
     package func connections(to origin: HTTPURL.Origin) -> Int {
         fixed ?? (search.origin == origin ? unshared : ConnectionSearch.usual)
     }
@@ -62,29 +66,33 @@ package struct BatchConcurrency: Sendable {
 
     private var isShort: Bool { mean.map { $0 < Self.short } ?? false }
 
-    /// The limit for unshared connections. The result of the search does not apply to shared ones or to long files.
+    /// The limit for downloads with their own connections. The result of `ConnectionSearch` does not apply if
+    /// connections are shared or sixteen files are long: the limit is then sixteen.
     private var unshared: Int {
         isUnshared && longCount < ConnectionSearch.usual ? search.limit : ConnectionSearch.usual
     }
 
     private var isUnshared: Bool { shared < 0.1 }
 
-    /// Returns how many downloads the descriptors allow at once. Each needs a part file, a journal and a connection,
-    /// and the process needs some itself.
+    /// Returns how many downloads at once a limit of `descriptors` file descriptors allows, at least 1. Each needs a
+    /// part file, a journal and a connection, and the process needs some itself.
     package static func affordable(descriptors: Int) -> Int { max(1, (descriptors - reserved) / 3) }
 
-    /// Returns how many more downloads may wait for the disk, each with one descriptor. Most descriptors remain for
-    /// downloads that receive bytes.
+    /// Returns how many complete downloads may wait for the sync to disk, in addition to those that receive bytes. Each
+    /// waiting one needs one of the process's `descriptors`; most of these remain for the receiving ones.
     package static func affordablePublishing(descriptors: Int) -> Int {
         min(mostPublishing, max(0, (descriptors - reserved) / 4))
     }
 
-    /// The number of descriptors that the process needs: standard streams, event queues, directories, libraries.
+    /// The number of file descriptors that the process itself needs: standard streams, event queues, directories,
+    /// libraries.
     private static let reserved = 64
-    /// The maximum number of downloads that wait for the disk: enough for many to share one sync.
+    /// The maximum number of complete downloads that wait for the sync to disk: enough for many files to share one
+    /// sync.
     package static let mostPublishing = 256
 
-    /// Records that a download received all its bytes, `duration` after it began.
+    /// Records that a download from the host `origin` (`nil`: unknown) received all its bytes, `duration` after it
+    /// began, over a connection used as `sharing` says.
     package mutating func fetched(
         after duration: Duration, _ sharing: ConnectionSharing = .none, from origin: HTTPURL.Origin? = nil,
         now: Duration
@@ -113,11 +121,12 @@ package struct BatchConcurrency: Sendable {
         mean = mean.map { $0 + (seconds - $0) / 8 } ?? seconds
     }
 
-    /// Returns whether a download frees its slot while it waits for its next attempt, and counts the freed slot.
+    /// Returns whether a download frees its slot (its place among the `limit` downloads) while it waits for its next
+    /// attempt, the time `wait` from now. Counts the freed slot.
     ///
-    /// A long download would get its slot back late, and a user who sets one download at a time wants them in order. If
-    /// no download receives bytes any more, as without a network, a freed slot does not help the others. A wait that
-    /// the server requested (`isAsked`) always frees the slot.
+    /// A download of a long file (`isLong`) would get its slot back late, and a user who sets one download at a time
+    /// wants them in order. If no download receives bytes any more, as without a network, a freed slot does not help
+    /// the others. A wait that the server requested (`isAsked`) frees the slot even then.
     package mutating func leavesPlace(for wait: Duration, isAsked: Bool, isLong: Bool) -> Bool {
         guard wait >= Self.restful, !isLong, fixed != 1 else { return false }
         guard !isAsked else { return true }
@@ -126,14 +135,16 @@ package struct BatchConcurrency: Sendable {
         return true
     }
 
-    /// Adds `number` to the number of long downloads that receive bytes.
+    /// Adds `number`, negative for downloads that end, to the count of long downloads that receive bytes (see
+    /// `unshared`).
     package mutating func tookUpLong(_ number: Int) { longCount += number }
 
-    /// Records that an attempt of a download failed.
+    /// Records that a request to the host `origin` failed; too many connections may be the reason, so the limit may
+    /// drop.
     package mutating func failed(at origin: HTTPURL.Origin, now: Duration) {
         search.failed(at: origin, now: now)
     }
 
-    /// Records that a host reported overload.
+    /// Records that a host asked for fewer requests or connections: for an hour, the search tries no additional ones.
     package mutating func refused(by origin: HTTPURL.Origin, now: Duration) { search.refused(by: origin, now: now) }
 }

@@ -3,39 +3,47 @@
 /// Sixteen downloads keep a nearby host busy. A connection to a distant host waits most of the time, and four times as
 /// many deliver up to four times the files, until the line or the host is saturated. If even the fastest download takes
 /// long, the search tries two doublings and measures the downloads per second. If each doubling gains less than a
-/// tenth, both are undone; otherwise the limit becomes the number that the measured gain requires. A failed attempt
-/// undoes one doubling. The search is repeated after a while, because networks change.
+/// tenth, both are undone; otherwise the limit becomes the number of downloads that the measured gain requires. A
+/// failed attempt undoes one doubling. The search is repeated after a while, because networks change.
 package struct ConnectionSearch: Sendable {
-    /// The number of downloads at once now.
+    /// The number of downloads that should run at once now.
     package private(set) var limit = Self.usual
 
-    /// The number of connections that one long download may have.
+    /// The limit without a search result: sixteen, as many connections as one long download may have.
     package static let usual = 16
-    /// The number after two doublings. The user must ask for more, because many hosts allow an address no more.
+    /// The limit after two doublings, the highest that the search tries. Only the user can set more, because many hosts
+    /// allow one client address no more.
     package static let most = 64
 
-    /// The minimum time of the fastest download of a distant host.
+    /// The minimum time of the fastest measured download that makes its host distant. For a nearer host the limit is
+    /// not raised.
     static let far = Duration.milliseconds(40)
-    /// The number of downloads that are enough to measure the duration.
+    /// The number of downloads that the search times before it decides whether to raise the limit.
     static let enough = 5
-    /// The gain that is more than chance.
+    /// The ratio of the downloads per second with the limit `most` to those with `usual` that needs no second
+    /// measurement.
     static let plain = 3.0
-    /// The minimum gain that pays off for two doublings: a tenth each.
+    /// The minimum ratio of the downloads per second after two doublings to those before that keeps them: a tenth each.
     static let worthwhile = 1.21
-    /// The factor that corrects for connections that are still new when they are measured.
+    /// The factor that increases the calculated limit, because the measured connections are still new, with small
+    /// windows.
     static let margin = 1.25
-    /// The first and the longest time before the search is repeated. The time doubles with each result.
+    /// The first and the longest pause after a result before the search is repeated. The pause doubles with each
+    /// result.
     static let firstPause = Duration.seconds(15), longestPause = Duration.seconds(3600)
     /// The time before the search is repeated for a nearby host.
     static let nearPause = Duration.seconds(1)
 
     private enum Mode: Hashable {
-        /// Measures the time of a download with the usual number.
+        /// Measures how long downloads take while `usual` of them run at once. `trying` follows, or `resting` for a
+        /// nearby host.
         case looking
-        /// Measures the downloads per second with `most`; the estimate for the usual number is `before`.
+        /// Measures the downloads per second while `most` run at once; the estimated rate with `usual` is `before`.
         case trying(before: Double)
-        /// Measures the downloads per second with the usual number; `most` reached the rate `with`.
+        /// Measures the downloads per second while `usual` run at once, for a comparison; with `most`, the rate was
+        /// `with`.
         case comparing(with: Double)
+        /// Keeps the limit until the given time. The search then begins again.
         case resting(until: Duration)
     }
 
@@ -45,12 +53,13 @@ package struct ConnectionSearch: Sendable {
     private(set) var origin: HTTPURL.Origin?
     private var strangers = 0
     private var steppedAt: Duration?
-    /// The number of downloads that count since the last step, their total time and their shortest time.
+    /// The number of downloads measured since the search last changed its mode, their total time and their shortest
+    /// time.
     private var count = 0
     private var taken = Duration.zero
     private var least = Duration.zero
-    /// The number of downloads that do not count after a step: their connections are new, with small windows, or they
-    /// began before the step.
+    /// The number of downloads that do not count after a step (a change of mode or limit): their connections are new,
+    /// with small windows, or they began before the step.
     private var unsteady = 0
     private var beganAt = Duration.zero
     private var failedAt: Duration?
@@ -86,7 +95,7 @@ package struct ConnectionSearch: Sendable {
         return strangers >= Self.usual
     }
 
-    /// Begins the search for another host.
+    /// Begins a new search for the host `origin`; pauses first if the host reported overload recently.
     private mutating func begin(_ origin: HTTPURL.Origin?, _ now: Duration) {
         self.origin = origin
         strangers = 0
@@ -96,7 +105,8 @@ package struct ConnectionSearch: Sendable {
         step(until > now ? .resting(until: until) : .looking, to: Self.usual, now)
     }
 
-    /// Estimates the rate of the usual number: the downloads at once divided by the mean time of one (Little 1961).
+    /// Estimates the downloads per second with the limit `usual`: the downloads at once divided by the mean time of one
+    /// (Little 1961).
     private mutating func look(_ duration: Duration, _ now: Duration) {
         // Downloads that began before the step ran beside another number of downloads and do not count.
         guard let steppedAt, now - duration >= steppedAt else { return }
@@ -108,8 +118,8 @@ package struct ConnectionSearch: Sendable {
         step(.trying(before: Double(limit * count) / taken.seconds), to: Self.most, now)
     }
 
-    /// Returns the downloads per second once enough have ended, `nil` before. Downloads that run at once may end at
-    /// once, so the measurement takes two full rounds.
+    /// Returns the downloads per second since the last step once enough have ended, `nil` before. Downloads that run at
+    /// once may end at once, so the measurement takes two full rounds.
     private mutating func rate(_ now: Duration) -> Double? {
         count += 1
         if count <= unsteady { beganAt = now }
@@ -117,13 +127,15 @@ package struct ConnectionSearch: Sendable {
         return Double(count - unsteady) / (now - beganAt).seconds
     }
 
-    /// Returns whether a notice reports a failed attempt.
+    /// Returns whether a notice of a download reports a failed request, which counts against the limit.
     package static func isFailure(_ kind: TransferNotice.Kind) -> Bool { kind == .retrying || kind == .limited }
 
-    /// Returns whether an error may mean one connection too many: some hosts respond to that with 403.
+    /// Returns whether the error of a failed download may mean one connection too many: some hosts respond to that with
+    /// 403.
     package static func isFailure(_ code: TowlineError.Code) -> Bool { code == .refusedByServer || code == .transient }
 
-    /// Records a failed attempt, with or without a retry: there may have been one connection too many.
+    /// Records a failed request to the host `origin`, with or without a retry: there may have been one connection too
+    /// many, so that the limit is halved, but not below `usual`.
     package mutating func failed(at origin: HTTPURL.Origin? = nil, now: Duration) {
         guard origin == self.origin else { return }
         // Only the first of several failures within a moment counts.
@@ -133,7 +145,7 @@ package struct ConnectionSearch: Sendable {
         rest(at: max(Self.usual, limit / 2), now)
     }
 
-    /// Records that a host reported overload: no additional connections are tried for `longestPause`.
+    /// Records that a host reported overload: the limit is `usual` for `longestPause`.
     package mutating func refused(by origin: HTTPURL.Origin?, now: Duration) {
         if let origin {
             refusals[origin] = now + Self.longestPause

@@ -2,7 +2,7 @@
 ///
 /// An identifier has the layout of a ULID: 48 bits for the creation time in milliseconds since 1970, then 80 random
 /// bits. Sorted identifiers are therefore in the order in which the downloads were added. The text form has 26
-/// characters of Crockford's base 32. It is written in upper case and read in either case.
+/// characters of Crockford's base 32, written in upper case and read in either case.
 public struct DownloadID: Hashable, Comparable, Sendable, CustomStringConvertible {
     static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
     private let high: UInt64

@@ -6,7 +6,7 @@ public enum DownloadState: Hashable, Sendable {
     case connecting
     /// Bytes are being received, or were within the last second.
     case downloading
-    /// All bytes are downloaded; the checksum is being computed.
+    /// The download of the bytes is complete; their checksum is being computed.
     case verifying
     /// The file is being synced to disk and renamed to its final name.
     case publishing

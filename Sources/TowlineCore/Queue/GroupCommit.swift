@@ -1,4 +1,4 @@
-/// Decides when a sync for many small files begins: at once, or a moment later, when more files wait for it.
+/// Decides when a sync (fsync) for many small files begins: at once, or a moment later, when more files wait for it.
 ///
 /// A sync costs about the same for one file and for a hundred, and more files arrive while one runs. If few arrive,
 /// each sync serves few files, and a new file waits for many syncs. Databases solve this with a short wait, called
@@ -13,12 +13,12 @@ package struct GroupCommit: Sendable {
     private let longest: Duration
     /// The shortest time that a thread sleeps.
     private static let shortest = Duration.milliseconds(1)
-    /// The time after which the last sync does not predict the next one.
+    /// The time after the end of a sync until its number of files and its duration no longer predict the next one.
     private static let memory = Duration.milliseconds(50)
 
     private var last: (count: Int, took: Duration, end: Duration)?
 
-    /// - Parameter longest: the maximum wait.
+    /// - Parameter longest: the maximum wait for more files before a sync begins.
     package init(longest: Duration = .milliseconds(10)) { self.longest = longest }
 
     /// Records that one sync served `count` files, from the time `began` to the time `end`.
@@ -26,7 +26,8 @@ package struct GroupCommit: Sendable {
         last = (count, end - began, end)
     }
 
-    /// Returns how long to wait for more files if `waiting` files wait; `nil`: not at all.
+    /// Returns how long to wait for more files before the next sync if `waiting` files wait for it; `nil`: begin the
+    /// sync at once.
     package func patience(waiting: Int, at now: Duration) -> Duration? {
         guard let last, last.count >= Self.few, now - last.end < Self.memory, waiting < Self.enough else { return nil }
         guard last.took >= Self.shortest else { return nil }

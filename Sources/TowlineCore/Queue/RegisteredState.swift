@@ -1,9 +1,9 @@
-/// The state of a download in the list. The list does not contain the current activity of a transfer (`connecting` …
-/// `publishing`), because it would be wrong after a kill.
+/// The state of a download in the registry, the stored list of downloads. The registry does not contain the current
+/// activity (`connecting` … `publishing`), because it would be wrong after the process is killed.
 package enum RegisteredState: Int, Hashable, Sendable, CaseIterable {
     /// Waits until other downloads finish.
     case queued
-    /// Has a transfer, or had one when the process ended.
+    /// Runs, or ran when the process ended.
     case active
     /// Waits for the network, the server or disk space, and continues automatically.
     case waiting
@@ -16,11 +16,12 @@ package enum RegisteredState: Int, Hashable, Sendable, CaseIterable {
     /// Cancelled by the user.
     case cancelled
 
-    /// `false` if a download in this state has no bytes that a transfer could continue.
+    /// `true` if a download in this state may have a part file and a journal (the record of its valid bytes), so that
+    /// it can resume.
     package var mayHaveJournal: Bool { self != .finished && self != .cancelled }
 }
 
-/// A command of a caller for one download.
+/// A command of an API client or a user for one download in the registry, the stored list of downloads.
 package enum DownloadCommand: Hashable, Sendable, CaseIterable {
     /// Stops the download and keeps its bytes.
     case pause
@@ -31,19 +32,20 @@ package enum DownloadCommand: Hashable, Sendable, CaseIterable {
     /// Ends the download and discards its bytes.
     case cancel
 
-    /// The result of a command in a state.
+    /// The effect of a command on a download that is in a given state.
     package enum Effect: Hashable, Sendable {
         /// The download changes to this state.
         case change(RegisteredState)
-        /// The command has been carried out already.
+        /// The download already is as the command wants it. The command succeeds without a change.
         case none
-        /// The command does not apply in this state. Nothing changes.
+        /// The command does not apply in this state. The download is unchanged, and the caller usually reports the
+        /// error `illegalTransition`.
         case refused
     }
 
-    /// Returns the effect of the command on a download without a transfer.
+    /// Returns the effect of the command on a download that is in `state` and does not run in this process.
     ///
-    /// The registry makes the change only from that state (`RegistryChange.onlyFrom`).
+    /// The registry makes the change only if the download is still in `state` (`RegistryChange.onlyFrom`).
     package func effect(in state: RegisteredState) -> Effect {
         switch (self, state) {
         case (.pause, .queued), (.pause, .active), (.pause, .waiting): .change(.paused)

@@ -19,7 +19,7 @@ public struct ByteRange: Hashable, Sendable {
 
     /// The number of bytes in the range.
     public var count: Int64 { upperBound - lowerBound }
-    /// Returns true if the range contains no bytes.
+    /// `true` if the range contains no bytes.
     public var isEmpty: Bool { lowerBound == upperBound }
 
     /// Returns whether the range contains every byte of `other`. An empty range is contained in every range.

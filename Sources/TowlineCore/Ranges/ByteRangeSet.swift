@@ -1,6 +1,7 @@
 /// A set of byte offsets, stored as sorted, disjoint, non-adjacent, non-empty ranges.
 ///
-/// Insertion and removal take O(log n + k) time for k affected ranges. A download rarely has more than a few dozen.
+/// Insertion and removal take O(log n + k) time for k affected ranges. The set of a download rarely has more than a few
+/// dozen ranges.
 public struct ByteRangeSet: Hashable, Sendable {
     /// The ranges in ascending order, with at least one missing byte between any two.
     public private(set) var ranges: [ByteRange] = []
@@ -15,10 +16,11 @@ public struct ByteRangeSet: Hashable, Sendable {
 
     /// The number of bytes in the set.
     public var count: Int64 { ranges.reduce(0) { $0 + $1.count } }
-    /// Returns true if the set is empty.
+    /// `true` if the set contains no bytes.
     public var isEmpty: Bool { ranges.isEmpty }
 
-    /// Returns the index of the first range whose upper bound is at least `offset`.
+    /// Returns the index of the first range whose upper bound is at least `offset`; `ranges.count` if there is no such
+    /// range.
     private func firstIndex(reaching offset: Int64) -> Int {
         var low = 0
         var high = ranges.count
@@ -66,7 +68,7 @@ public struct ByteRangeSet: Hashable, Sendable {
         return index < ranges.count && ranges[index].contains(range)
     }
 
-    /// Returns the parts of `range` that are not in the set, in ascending order.
+    /// Returns the parts of `range` that are not in the set, in ascending order; empty if the set contains the range.
     public func gaps(in range: ByteRange) -> [ByteRange] {
         var gaps: [ByteRange] = []
         var cursor = range.lowerBound

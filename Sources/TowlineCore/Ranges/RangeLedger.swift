@@ -1,32 +1,35 @@
-/// A record of the bytes of a download that are missing, leased to an attempt, written, and durable.
+/// A record of the bytes of a download: missing, leased (assigned to an attempt, that is, one request), written (in the
+/// part file), and durable (synced to disk).
 ///
 /// Invariants, checked by `RangeLedgerTests` under random operations:
 /// - durable ⊆ written;
 /// - the bytes that an attempt wrote are in `written`, and no byte after its position is there because of it;
-/// - a byte is missing, leased or written, and only a race leases a byte twice.
+/// - a byte is missing, leased or written. Only a race, a second attempt for the same bytes, leases a byte twice.
 package struct RangeLedger: Hashable, Sendable {
-    /// The bytes assigned to an attempt.
+    /// The bytes that are assigned to an attempt (one request) and that it has not yet written.
     package struct Lease: OfAttempt, Hashable, Sendable {
         package let id: AttemptID
-        /// The range from the next byte to write to the end; the end is `Int64.max` while unknown.
+        /// The range from the next byte to write to the end of the assigned bytes; the end is `Int64.max` while
+        /// unknown.
         package fileprivate(set) var range: ByteRange
-        /// `true` if another attempt has the same bytes.
+        /// `true` if the attempt races another one: it downloads bytes that were already assigned to that one.
         package let isRace: Bool
     }
 
-    /// The complete length in bytes; `nil` while unknown.
+    /// The complete length of the file in bytes; `nil` while unknown.
     package private(set) var completeLength: Int64?
-    /// The bytes that are in the part file.
+    /// The bytes that are in the part file, durable or not.
     package private(set) var written = ByteRangeSet()
-    /// The bytes that survive a power loss.
+    /// The written bytes that were synced to disk, so that they survive a power loss.
     package private(set) var durable = ByteRangeSet()
-    /// The leases of all attempts.
+    /// The leases of all running attempts.
     package private(set) var leases: [Lease] = []
 
     /// Creates a ledger without bytes and with an unknown length.
     package init() {}
 
-    /// Creates a ledger with the bytes of an earlier transfer.
+    /// Creates a ledger for a resumed download, with the bytes that an earlier run wrote. No byte counts as durable
+    /// yet.
     package init(completeLength: Int64?, written: ByteRangeSet) {
         self.completeLength = completeLength
         self.written = written
@@ -36,13 +39,14 @@ package struct RangeLedger: Hashable, Sendable {
     /// The range of the whole file; the end is `Int64.max` while the length is unknown.
     package var whole: ByteRange { ByteRange(0, completeLength ?? .max) }
 
-    /// Returns whether the length is known and every byte is written.
+    /// `true` if the complete length is known and every byte is written.
     package var isWhole: Bool {
         guard let completeLength else { return false }
         return written.contains(ByteRange(0, completeLength))
     }
 
-    /// Sets the complete length. Bytes beyond it are no longer missing, leased or written.
+    /// Sets the complete length of the file, learned from a response. Bytes beyond it are no longer missing, leased or
+    /// written.
     package mutating func learn(completeLength: Int64) {
         self.completeLength = completeLength
         clip(to: completeLength)
@@ -67,13 +71,14 @@ package struct RangeLedger: Hashable, Sendable {
     /// Returns the bytes leased to an attempt; `nil` if it has no lease.
     package func lease(of id: AttemptID) -> ByteRange? { leases[id]?.range }
 
-    /// Leases bytes to an attempt, instead of any earlier lease of the attempt.
+    /// Leases bytes to an attempt, instead of any earlier lease of the attempt. `isRace`: another attempt has a lease
+    /// of the same bytes.
     package mutating func lease(_ range: ByteRange, to id: AttemptID, isRace: Bool = false) {
         release(id)
         leases.append(Lease(id: id, range: range, isRace: isRace))
     }
 
-    /// Records that an attempt wrote all bytes up to `position`.
+    /// Records that an attempt wrote all bytes of its lease up to `position`. Does nothing without a lease.
     package mutating func advance(_ id: AttemptID, to position: Int64) {
         guard let lease = leases[id], position > lease.range.lowerBound else { return }
         // An attempt may write past an end that was cut in the meantime: these bytes are valid and count as written.
@@ -82,7 +87,7 @@ package struct RangeLedger: Hashable, Sendable {
         leases.change(id) { $0.range = ByteRange(reached, max(lease.range.upperBound, reached)) }
     }
 
-    /// Cuts the end of a lease. The bytes after `end` are missing again.
+    /// Cuts the end of an attempt's lease. The bytes after `end` are missing again.
     package mutating func shrink(_ id: AttemptID, to end: Int64) {
         leases.change(id) { lease in
             guard end < lease.range.upperBound else { return }
@@ -91,7 +96,8 @@ package struct RangeLedger: Hashable, Sendable {
         }
     }
 
-    /// Moves the end of a lease towards `end`, as far as the following bytes are missing.
+    /// Moves the end of an attempt's lease towards `end`, as far as the following bytes are missing (neither written
+    /// nor leased).
     package mutating func extend(_ id: AttemptID, to end: Int64) {
         guard let range = leases[id]?.range, range.upperBound < min(end, whole.upperBound) else { return }
         let next = missing.first { $0.lowerBound == range.upperBound }
@@ -99,23 +105,23 @@ package struct RangeLedger: Hashable, Sendable {
         leases.change(id) { $0.range = ByteRange(range.lowerBound, min(next.upperBound, end)) }
     }
 
-    /// Ends a lease. The bytes that were not written are missing again.
+    /// Ends the lease of an attempt, if any. The bytes that were not written are missing again.
     package mutating func release(_ id: AttemptID) { leases.removeAll { $0.id == id } }
 
-    /// Records the bytes that a checkpoint made durable.
+    /// Records that the bytes of `ranges` were synced to disk. Ignores bytes that are not written (any more).
     package mutating func markDurable(_ ranges: ByteRangeSet) {
         for range in ranges.ranges {
             for present in written.intersection(range).ranges { durable.insert(present) }
         }
     }
 
-    /// Marks written bytes as missing: they were lost or proven wrong.
+    /// Marks written bytes as missing, so that they are downloaded again: they were lost or proven wrong.
     package mutating func withdraw(_ range: ByteRange) {
         written.remove(range)
         durable.remove(range)
     }
 
-    /// Returns the number of contiguous written bytes that end at `offset`.
+    /// Returns the number of contiguous written bytes that end at `offset`; 0 if the byte before `offset` is missing.
     package func writtenBefore(_ offset: Int64) -> Int64 {
         guard offset > 0, let run = written.range(holding: offset - 1) else { return 0 }
         return offset - run.lowerBound

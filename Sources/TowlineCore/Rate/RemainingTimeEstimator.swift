@@ -1,4 +1,4 @@
-/// An estimate of the remaining time, steady enough to read: small deviations change it only slowly.
+/// An estimate of the remaining time of a download, steady enough to read: small deviations change it only slowly.
 package struct RemainingTimeEstimator: Hashable, Sendable {
     private var shown: Double?
     private var last: Duration?
@@ -7,9 +7,10 @@ package struct RemainingTimeEstimator: Hashable, Sendable {
     package init() {}
 
     /// - Parameters:
-    ///   - missing: the number of missing bytes.
+    ///   - missing: the number of bytes of the file still missing.
     ///   - rate: the rate in bytes per second; `nil` or 0 if no bytes arrive.
-    /// - Returns: the remaining time; `nil` if there is no rate, or the time is over a year.
+    ///   - now: the current time on the caller's monotonic clock.
+    /// - Returns: the remaining time; `nil` if the rate is unknown or at most 1, or the time is a year or more.
     package mutating func estimate(missing: Int64, rate: Double?, now: Duration) -> Duration? {
         guard let rate, rate > 1 else {
             shown = nil

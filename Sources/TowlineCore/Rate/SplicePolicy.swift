@@ -4,17 +4,20 @@
 ///
 /// If bytes arrive fast and the round trip is short, a new connection costs less than copying.
 package struct SplicePolicy: Hashable, Sendable {
-    /// The number of bytes over which the rate is measured: more than a server that pauses between bursts sends at
+    /// The number of body bytes over which the rate is measured: more than a server that pauses between bursts sends at
     /// once.
     package static let window: Int64 = 4 << 20
-    /// The longest time for a window that counts as fast: from 64 MiB a second, copying has a noticeable cost.
+    /// The longest time in which a `window` of bytes must arrive to count as fast: from 64 MiB a second, copying has a
+    /// noticeable cost.
     static let longestWindow = Duration.milliseconds(62)
-    /// The longest time from the request to its response: a new connection and the next request take twice that time.
+    /// The longest time from the request to its response with which splicing may pay off: the new connection that
+    /// splicing costs, and the next request, take twice that time.
     static let longestLatency = Duration.milliseconds(10)
-    /// The minimum rest in bytes that is worth the setup and another connection.
+    /// The minimum number of missing body bytes that is worth the setup of splicing and the new connection afterwards.
     package static let least: Int64 = 8 << 20
-    /// The maximum number of bytes that are moved at once and then marked. A killed process loses the bytes that left
-    /// the connection and are not in the file. With up to 32 KiB of unmarked bytes, the loss is at most 256 KiB.
+    /// The maximum number of bytes that are moved at once and then marked as written in the journal. A killed process
+    /// loses the bytes that left the connection and are not in the file. With up to 32 KiB of unmarked bytes, the loss
+    /// is at most 256 KiB.
     package static let most: Int64 = 224 << 10
 
     /// The number of received body bytes at which to call `paysOff` next.
@@ -24,13 +27,13 @@ package struct SplicePolicy: Hashable, Sendable {
     /// - Parameters:
     ///   - now: the time at which the head arrived, on the caller's clock.
     ///   - latency: the time from the request to the head.
-    /// - Returns: `nil` if splicing never pays off because of the latency.
+    /// - Returns: `nil` if splicing never pays off on this connection because of the latency.
     package init?(now: Duration, latency: Duration) {
         guard latency <= Self.longestLatency else { return nil }
         since = now
     }
 
-    /// Returns whether splicing pays off for the rest of the body.
+    /// Returns whether splicing pays off for the rest of the body: the last bytes arrived fast and enough are missing.
     ///
     /// - Parameters:
     ///   - received: the number of body bytes received.

@@ -1,5 +1,5 @@
-/// A rate smoothed over the last seconds: an exponentially weighted mean over time, not over samples, so that it
-/// does not depend on the number of samples.
+/// A download rate smoothed over the last seconds: an exponentially weighted mean over time, not over samples, so that
+/// it does not depend on the number of samples.
 package struct ThroughputEstimator: Hashable, Sendable {
     private let timeConstant: Double
     private var weight = 0.0
@@ -9,7 +9,8 @@ package struct ThroughputEstimator: Hashable, Sendable {
     /// - Parameter timeConstant: the time after which the weight of a sample drops to 1/e.
     package init(timeConstant: Duration = .seconds(3)) { self.timeConstant = timeConstant.seconds }
 
-    /// The rate in bytes per second; `nil` before the first half second of samples.
+    /// The rate in bytes per second; `nil` until the samples cover a sixth of the time constant (half a second by
+    /// default).
     package var rate: Double? { weight < 0.15 ? nil : mean / weight }
 
     /// Adds the bytes received since the last call. The first call starts the measurement.

@@ -1,4 +1,5 @@
-/// A measurement of the throughput over some time, and of how evenly the bytes arrived.
+/// A measurement of the throughput over some time, and of how evenly the bytes arrived. `ConnectionBudget` uses it to
+/// compare the throughput with different numbers of connections.
 struct ThroughputMeter: Hashable, Sendable {
     /// The result of the measurement so far.
     struct Reading: Hashable, Sendable {
@@ -10,13 +11,14 @@ struct ThroughputMeter: Hashable, Sendable {
         var squaredError: Double
         /// The rate in bytes per second.
         var rate: Double { Double(bytes) / max(length.seconds, 1e-9) }
-        /// Returns whether the rate is unreliable: it may soon be much higher or lower.
+        /// `true` if the standard error exceeds a fifth of the rate: the rate may soon be much higher or lower.
         var isUneven: Bool { squaredError > 0.2 * 0.2 }
-        /// Returns whether the rate can be compared with another one.
+        /// `true` if the standard error is below a twentieth of the rate, so that the rate can be compared with another
+        /// one.
         var isEven: Bool { squaredError < 0.05 * 0.05 }
     }
 
-    /// The minimum duration of one sample.
+    /// The minimum duration of one sample, a part of the measurement with its own rate.
     static let sampleLength = Duration.milliseconds(15)
 
     private var start: Duration?
@@ -28,7 +30,7 @@ struct ThroughputMeter: Hashable, Sendable {
     private var sum = 0.0
     private var squares = 0.0
 
-    /// The time at which the current sample ends; `nil` before the first sample.
+    /// The earliest time at which the current sample can end; `nil` before the first call of `add`.
     var nextSample: Duration? { start.map { _ in sampleStart + Self.sampleLength } }
 
     /// Adds the bytes received since the last call. The first call begins the measurement.

@@ -1,4 +1,5 @@
-/// A token bucket: `rate` bytes a second on average, `burst` at once. The caller passes the time.
+/// A token bucket that limits a download rate: `rate` bytes a second on average, and a tenth of that at once. The
+/// caller passes the time of a monotonic clock.
 ///
 /// The bucket allows debt: received bytes are taken as a whole, and the next ones wait until the debt is paid. A buffer
 /// larger than the burst therefore cannot wait forever.
@@ -8,17 +9,18 @@ package struct TokenBucket: Sendable {
     private var tokens: Double
     private var last: Duration
 
-    /// Creates a full bucket.
+    /// Creates a full bucket for `rate` bytes per second; 0 or less: no limit.
     package init(rate: Int64, now: Duration) {
         self.rate = max(0, rate)
         tokens = Double(Self.burst(self.rate))
         last = now
     }
 
-    /// Returns the burst in bytes: the bytes of a tenth of a second, but at least one small buffer.
+    /// Returns the burst, the highest number of saved bytes, for a rate: the bytes of a tenth of a second, but at least
+    /// one small buffer.
     private static func burst(_ rate: Int64) -> Int64 { max(rate / 10, 4096) }
 
-    /// Changes the rate. Saved tokens are kept up to the new burst.
+    /// Changes the rate to `rate` bytes per second (0 or less: no limit). Saved tokens are kept up to the new burst.
     package mutating func setRate(_ rate: Int64, now: Duration) {
         refill(now)
         self.rate = max(0, rate)
@@ -31,7 +33,7 @@ package struct TokenBucket: Sendable {
         tokens = min(Double(Self.burst(rate)), tokens + elapsed * Double(rate))
     }
 
-    /// Takes `bytes` if the bucket is not in debt.
+    /// Takes permission to receive `bytes` bytes if the bucket is not in debt.
     ///
     /// - Returns: `nil` if the bytes are taken; otherwise the time to wait before the next call.
     package mutating func take(_ bytes: Int, now: Duration) -> Duration? {
@@ -45,7 +47,7 @@ package struct TokenBucket: Sendable {
         return .seconds(max(0.001, -tokens / Double(rate)))
     }
 
-    /// Returns bytes to the bucket that were taken and not used.
+    /// Returns the permission for bytes that was taken and not used.
     package mutating func giveBack(_ bytes: Int) {
         guard rate > 0 else { return }
         tokens = min(Double(Self.burst(rate)), tokens + Double(bytes))

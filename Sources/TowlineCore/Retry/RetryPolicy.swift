@@ -1,33 +1,36 @@
-/// The effect of a failure on the next attempt.
+/// The class of a failed attempt (one request): it decides whether another attempt follows.
 package enum FailureClass: Hashable, Sendable {
-    /// Another attempt may succeed, up to `limit` in a row without a byte (`nil`: the user's limit).
+    /// Another attempt may succeed. After `limit` attempts in a row without a received byte the download fails (`nil`:
+    /// only the user's limit `maxTries` applies).
     case transient(limit: Int?)
-    /// No further attempt can succeed.
+    /// No further attempt can succeed: the download fails with this error code.
     case permanent(TowlineError.Code)
 }
 
 /// The retry table: a row for each kind of transport failure, with its reason. `docs/retry-table.md` contains the table
 /// and the HTTP statuses, which `ResponseEvaluator` classifies.
 package struct RetryPolicy: Hashable, Sendable {
-    /// The number of consecutive attempts without a byte after which the transfer fails; 0: no limit.
+    /// The number of consecutive attempts without a received byte after which the download fails, as the user set it;
+    /// 0: no limit.
     package var maxTries: Int
-    /// The wait between attempts.
+    /// The wait between attempts if the server does not request one.
     package var backoff: Backoff
-    /// The longest `Retry-After` that the transfer waits for; a longer one ends the transfer. `nil`: no limit.
+    /// The longest `Retry-After` that a download waits for; a longer one ends it with an error. `nil`: no limit.
     package var longestWait: Duration?
 
-    /// Creates a policy.
+    /// Creates a policy without a limit for `Retry-After`.
     package init(maxTries: Int = 20, backoff: Backoff = Backoff(base: .seconds(1))) {
         self.maxTries = maxTries
         self.backoff = backoff
     }
 
-    /// Returns whether a failure of this kind may mean that the server refuses one connection too many.
+    /// Returns whether a failure of this kind may mean that the server allows no further connection. The download then
+    /// uses fewer.
     static func mayBeTooMany(_ kind: TransportFailure.Kind) -> Bool {
         [.closedBeforeHead, .connectFailed, .streamRefused, .connectTimedOut].contains(kind)
     }
 
-    /// Returns the row for a kind of failure.
+    /// Returns the class that the retry table gives to a kind of transport failure.
     package static func classify(_ kind: TransportFailure.Kind) -> FailureClass {
         switch kind {
         // Wi-Fi that is just connecting resolves no name; a wrong name never resolves. Five attempts distinguish them.
@@ -79,11 +82,13 @@ package struct RetryPolicy: Hashable, Sendable {
         }
     }
 
-    /// Returns whether `failures` in a row are too many. `limit`: the limit of the retry table.
+    /// Returns whether the download fails after `failures` consecutive attempts without a byte. `limit` is the limit of
+    /// the failure's class in the retry table; `nil`: only `maxTries` applies.
     package func isExhausted(failures: Int, limit: Int?) -> Bool {
         allowedTries(limit: limit).map { failures >= $0 } ?? false
     }
 
-    /// Returns the maximum number of consecutive attempts without a byte; `nil`: no limit.
+    /// Returns the maximum number of consecutive attempts without a byte: the lower of `maxTries` and `limit`; `nil`:
+    /// no limit.
     package func allowedTries(limit: Int?) -> Int? { [maxTries, limit ?? 0].filter { $0 > 0 }.min() }
 }

@@ -8,9 +8,11 @@
 package struct ConnectionBudget: Hashable, Sendable {
     /// The number of connections to use now.
     package private(set) var target: Int
-    /// The maximum number of connections.
+    /// The current maximum of `target`. A refusal by the host lowers it; it rises again, one by one, if the refusal was
+    /// temporary.
     package private(set) var ceiling: Int
-    /// The number that the last completed search found; `nil` before the first, and always if the user set a number.
+    /// The number of connections that the last completed search found; `nil` before the first, and always if the user
+    /// set a number.
     package private(set) var finding: Int?
     private let wanted: Int
     /// `true` if the user set the number of connections.
@@ -20,7 +22,8 @@ package struct ConnectionBudget: Hashable, Sendable {
     private var mode: Mode
     private var meter = ThroughputMeter()
     private var received: Int64 = 0
-    /// `true` if a step was taken after an uneven measurement, so that a check is needed.
+    /// `true` if a step (an increase of the connections) followed an uneven measurement, so that a check with fewer is
+    /// needed.
     private var isUnsure = false
     private var checkAt = Duration.zero
     /// The time of the next search, and the pause between its end and the search after it.
@@ -35,7 +38,8 @@ package struct ConnectionBudget: Hashable, Sendable {
     private var served = 0
     /// The times when connections were closed in the middle of a response: the host may still count them.
     private var closings: [Duration] = []
-    /// The number of consecutive refusals that such connections explain. Refusals within `moment` count once.
+    /// The number of consecutive refusals that recently closed connections explain. Refusals within `moment` count
+    /// once.
     private var lateRefusals = 0
     /// The time of the last counted refusal, and the number of connections that worked then, a temporary limit.
     private var lateSince = Duration.zero
@@ -46,15 +50,16 @@ package struct ConnectionBudget: Hashable, Sendable {
     private enum Mode: Hashable, Sendable {
         /// Adds connections step by step, with the throughput and the number of connections before the last step.
         case climbing(before: ThroughputMeter.Reading?, previous: Int)
+        /// Keeps the number of connections until the next check or search.
         case settled
         /// Tries a quarter fewer connections than `from`, which delivered `before` bytes per second.
         case checking(before: Double, from: Int)
     }
 
     /// - Parameters:
-    ///   - requested: the number that the user set; `nil`: search, up to `most`.
+    ///   - requested: the number of connections that the user set; `nil`: search for the best number, up to `most`.
     ///   - hostCeiling: the connection limit of the host; `nil` if unknown.
-    ///   - usual: the number that an earlier search found for this host.
+    ///   - usual: the number of connections that an earlier search found for this host; `nil`: begin with one.
     package init(requested: Int?, hostCeiling: Int?, usual: Int? = nil) {
         wanted = min(max(requested ?? Self.most, 1), 128)
         ceiling = min(wanted, hostCeiling ?? wanted)
@@ -63,22 +68,25 @@ package struct ConnectionBudget: Hashable, Sendable {
         mode = isFixed ? .settled : .climbing(before: nil, previous: 1)
     }
 
-    /// The maximum number of connections of all downloads of a host together. Each download always has one connection.
+    /// The maximum number of connections that all downloads from one host have together. Each download may have one in
+    /// any case.
     package var hostShare: Int { max(wanted, Self.most) }
 
-    /// The maximum number unless the user sets a higher one.
+    /// The maximum number of connections of a transfer unless the user sets a higher one.
     static let most = 16
-    /// The minimum time for measuring a step.
+    /// The minimum time for measuring the throughput after a step (a change of the number of connections).
     static let window = Duration.milliseconds(60)
-    /// The minimum time if the gain is not clear at once.
+    /// The minimum time for measuring a step whose gain is below the clear gain of 30 %.
     static let clearWindow = Duration.milliseconds(240)
     /// The minimum bytes per connection for judging a step: on a slow network, fewer bytes say little.
     static let windowShare: Int64 = 32 << 10
     /// The time after which a step is judged even with fewer bytes.
     static let longestWindow = Duration.seconds(1)
-    /// The minimum time of a check, and the maximum if bytes arrive in bursts.
+    /// The minimum time of a check (a test of fewer connections), and the time after which it ends even if bytes arrive
+    /// in bursts.
     static let checkWindow = Duration.milliseconds(600), longestCheckWindow = Duration.milliseconds(2400)
-    /// The minimum remaining time, in seconds, that makes a check worthwhile.
+    /// The minimum remaining time of the download, in seconds, that makes a check (a test of fewer connections)
+    /// worthwhile.
     static let worthChecking = 10.0
     /// The minimum round trip for steps of two doublings: each step costs two round trips, in which only the earlier
     /// connections deliver bytes.
@@ -86,17 +94,17 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// The minimum round trip for a first step that goes straight to `most`: the window of each new connection grows
     /// for a dozen round trips, and checks remove excess connections later.
     static let farRoundTrip = Duration.milliseconds(100)
-    /// The first and the longest pause between searches. The pause doubles after each search.
+    /// The first and the longest pause between searches for the best number. The pause doubles after each search.
     static let firstPause = Duration.seconds(15), longestPause = Duration.seconds(3600)
 
-    /// The time that a host may still count a closed connection.
+    /// The time after a connection was closed during which the host may still count it against its limit.
     static let closingLife = Duration.seconds(10)
     /// The time within which refusals count as one: connections that begin together are refused together.
     static let moment = Duration.milliseconds(500)
-    /// The maximum number of consecutive refusals that closed connections explain.
+    /// The maximum number of consecutive refusals that are attributed to closed connections that the host still counts.
     static let mostLateRefusals = 3
 
-    /// The time of the next measurement; `nil` if no measurement is due at a fixed time.
+    /// The time at which `measure` should be called in addition to the regular calls; `nil` if no extra call is needed.
     package var wakeAt: Duration? {
         guard case .climbing = mode else { return nil }
         if let next = meter.nextSample { return next }
@@ -104,13 +112,13 @@ package struct ConnectionBudget: Hashable, Sendable {
         return measuredAt - steppedAt < Self.clearWindow ? measuredAt + ThroughputMeter.sampleLength : nil
     }
 
-    /// A sample of the progress of a transfer.
+    /// A sample of the progress of a transfer (one run of a download).
     package struct Sample: Hashable, Sendable {
         /// The number of bytes received since the last sample, over all connections.
         package var bytes: Int64
         /// The number of connections that receive bytes.
         package var active: Int
-        /// The number of missing bytes; `nil` if unknown.
+        /// The number of bytes of the file still missing; `nil` if unknown.
         package var remaining: Int64?
         /// The shortest time from a request to its response.
         package var roundTrip: Duration
@@ -135,7 +143,7 @@ package struct ConnectionBudget: Hashable, Sendable {
 
     /// Takes a sample. The state machine calls this a few times a second, and at `wakeAt`.
     ///
-    /// - Returns: `true` if the connections beyond `target` must be closed.
+    /// - Returns: `true` if `target` has dropped and the caller must close the connections beyond it.
     package mutating func measure(_ sample: Sample, now: Duration) -> Bool {
         measuredAt = now
         if sample.bytes > 0 { recover(now) }
@@ -155,8 +163,9 @@ package struct ConnectionBudget: Hashable, Sendable {
         }
     }
 
-    /// Halves the connections after a rate limit held bytes back for a second. More connections are then no faster, and
-    /// closing one loses the bytes that wait in it. If half is too few, that is not tried again soon.
+    /// Halves the connections after the user's rate limit held bytes back for a second. More connections are then no
+    /// faster, and closing one loses the bytes that wait in it. If half is too few, that is not tried again soon.
+    /// Returns `true` if the number was halved, so that connections must be closed.
     private mutating func heldBack(_ now: Duration) -> Bool {
         meter = ThroughputMeter()
         // Later measurements are not comparable with earlier ones.
@@ -268,31 +277,34 @@ package struct ConnectionBudget: Hashable, Sendable {
         return true
     }
 
-    /// Returns whether a reading is long and even enough for a comparison.
+    /// Returns whether a measurement is long and even enough to be compared with one of another number of connections.
     private func isEnough(_ reading: ThroughputMeter.Reading, _ sample: Sample) -> Bool {
         reading.length >= max(Self.checkWindow, sample.roundTrip * 2)
             && (reading.isEven || reading.length >= Self.longestCheckWindow)
     }
 
-    /// Records that the host serves `count` connections at the same time.
+    /// Records that the host serves `count` connections at the same time, a lower bound for its connection limit.
     package mutating func serves(_ count: Int) {
         guard count >= served else { return }
         served = count
         lateRefusals = 0
     }
 
-    /// Records that a connection was closed in the middle of a response.
+    /// Records that a connection was closed in the middle of a response, so that the host may still count it for a
+    /// while.
     package mutating func closed(now: Duration) {
         closings.removeAll { now - $0 >= Self.closingLife }
         closings.append(now)
     }
 
-    /// Records that the host refused a connection while `working` others received bytes.
+    /// Records that the host refused a connection while `working` others received bytes, and lowers the ceiling.
     ///
     /// A host that notices a closed connection late may refuse a new one although it served as many before. The ceiling
     /// is then the number that it served, not one less with each closed connection.
     ///
-    /// - Parameter sentAt: the time of the refused request. A connection closed later cannot be the reason.
+    /// - Parameters:
+    ///   - sentAt: the time of the refused request; `nil`: now. A connection closed later cannot be the reason.
+    ///   - recovery: the time after which one more connection is tried.
     /// - Returns: the number of connections that the host allows, as far as known.
     package mutating func refused(
         beside working: Int, now: Duration, sentAt: Duration? = nil, recovery: Duration = .seconds(20)
@@ -312,7 +324,8 @@ package struct ConnectionBudget: Hashable, Sendable {
         return working
     }
 
-    /// Returns the number of connections to use now, without those that the host refuses because it counts closed ones.
+    /// Returns the number of connections to use now: `target`, or fewer while the host refuses some because it still
+    /// counts closed ones.
     package func room(now: Duration) -> Int {
         guard lateRefusals > 0, now - lateSince < .seconds(1 << (lateRefusals - 1)) else { return target }
         return min(target, lateWorking)
@@ -320,7 +333,8 @@ package struct ConnectionBudget: Hashable, Sendable {
 
     /// Lowers the ceiling to `working`: the host asked for less, or refused a connection while `working` others worked.
     ///
-    /// - Parameter recovery: the time after which one more is tried: the refusal may be temporary. `nil`: never.
+    /// - Parameter recovery: the time after which one connection more is tried: the refusal may be temporary. `nil`:
+    ///   never.
     package mutating func lower(to working: Int, now: Duration, recovery: Duration? = .seconds(20)) {
         ceiling = max(1, min(ceiling, working))
         target = min(target, ceiling)

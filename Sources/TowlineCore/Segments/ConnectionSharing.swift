@@ -10,14 +10,14 @@ package enum ConnectionSharing: Hashable, Sendable {
     /// trip).
     case several
 
-    /// The number of connections of `several`. With those of the first five downloads, the host has sixteen (DESIGN.md
-    /// §5).
+    /// The number of shared connections to a host with `several`. With those of the first five downloads, the host has
+    /// sixteen (DESIGN.md §5).
     package static let connections = 11
     /// The number of streams on each of these connections.
     package static let streams = 24
 
-    /// Returns the sharing for a host that has a known connection limit (`ceiling`) or many connections: `several`
-    /// becomes `one`, so that no connections are added.
+    /// Returns this sharing, restricted for a host that has a known connection limit (`ceiling`) or more than sixteen
+    /// `connections`: `several` becomes `one`, so that no connections are added.
     package func limited(ceiling: Int?, connections: Int) -> ConnectionSharing {
         let isLimited = ceiling != nil || connections > ConnectionBudget.most
         return self == .several && isLimited ? .one : self

@@ -1,22 +1,22 @@
-/// Decides when a connection is too slow to keep (DESIGN.md §5): its rate is far below the expected rate of a new
-/// connection.
+/// Decides when a connection of a download is too slow and is replaced by a new one (DESIGN.md §5): its rate is far
+/// below the expected rate of a new connection.
 ///
 /// The expected rate comes from the other connections of the download, or else from the higher of its earlier
 /// connections' rate and the connection's own best rate. If the only connection is slow from its first byte, there is
 /// no rate for comparison; then a floor and the stall timeout decide.
 package struct ReplacementPolicy: Hashable, Sendable {
-    /// A running attempt, as this policy sees it.
+    /// The properties of a running attempt (one request) that this policy uses to judge its connection.
     package struct Runner: Hashable, Sendable {
-        /// The attempt.
+        /// The identifier of the attempt.
         package var id: AttemptID
         /// The current rate in bytes per second.
         package var rate: Double
         /// The highest rate so far, in bytes per second.
         package var best: Double
-        /// The number of missing bytes of the attempt; `nil` if unknown.
+        /// The number of bytes that the attempt still has to receive; `nil` if unknown.
         package var remaining: Int64?
 
-        /// Creates a runner.
+        /// Creates the description of a running attempt.
         package init(id: AttemptID, rate: Double, best: Double, remaining: Int64?) {
             self.id = id
             self.rate = rate
@@ -25,7 +25,7 @@ package struct ReplacementPolicy: Hashable, Sendable {
         }
     }
 
-    /// The share of the expected rate below which a connection is slow.
+    /// The fraction of the expected rate below which a connection is slow.
     static let share = 0.1
     /// The rate in bytes per second below which any connection is slow.
     static let floor = 1024.0
@@ -35,20 +35,20 @@ package struct ReplacementPolicy: Hashable, Sendable {
     /// The time without a byte after which a connection is dead. Very few bytes in this time count the same.
     package var stallTimeout: Duration
     /// The number of consecutive replacements that were no better than the replaced connections. Each doubles the
-    /// patience: new connections do not make a slow network faster, and each replacement costs an overlap.
+    /// patience: new connections do not make a slow network faster, and each replacement downloads some bytes again.
     package var futile: Int
 
-    /// Creates a policy.
+    /// Creates a policy with the stall timeout and the number of futile replacements so far.
     package init(stallTimeout: Duration, futile: Int) {
         self.stallTimeout = stallTimeout
         self.futile = futile
     }
 
-    /// Returns how long a connection may continue at its current rate.
+    /// Returns how long a slow connection may continue at its current rate before it is replaced.
     ///
     /// - Parameters:
-    ///   - peers: the rates of the other connections.
-    ///   - typicalRate: the rate of earlier connections of this download; `nil` if unknown.
+    ///   - peers: the rates of the other connections of the download, in bytes per second.
+    ///   - typicalRate: the rate of earlier connections of this download, in bytes per second; `nil` if unknown.
     /// - Returns: `nil` if the connection is not slow, or is done before a new one would deliver its first byte.
     package func patience(for runner: Runner, peers: [Double], typicalRate: Double?) -> Duration? {
         if let remaining = runner.remaining, Double(remaining) < runner.rate * 2 { return nil }
@@ -58,7 +58,8 @@ package struct ReplacementPolicy: Hashable, Sendable {
         return nil
     }
 
-    /// Returns whether a replacement with the rate `rate` was worthwhile.
+    /// Returns whether a replacement with the rate `rate` was worthwhile: at least twice as fast as the `replaced`
+    /// connection, and not below `floor` (both in bytes per second).
     package func isBetter(_ rate: Double, than replaced: Double) -> Bool {
         rate >= 2 * replaced && rate >= Self.floor
     }

@@ -6,26 +6,26 @@
 /// file ends its stream and is requested again over its own connection. Each such mistake doubles the number of small
 /// responses that are needed before sharing; many small responses in a row halve that number.
 package struct SharingPolicy: Hashable, Sendable {
-    /// The kind of a response body.
+    /// The kind of a response body, as evidence for or against shared connections.
     package enum Answer: Hashable, Sendable {
         /// The body is complete and small.
         case small
         /// The body is long, or its length is unknown.
         case long
-        /// The body is missing or incomplete, or was not sent as a stream.
+        /// The body is missing or incomplete, or was not sent as an HTTP/2 stream.
         case broken
 
-        /// Creates the kind that a response head promises for a wanted body.
+        /// Creates the kind that a response head promises for a body that is not discarded.
         ///
         /// - Parameter length: the length in bytes; `nil` if the head has no length, or the body is not a whole file.
         package init(promisedLength length: Int64?) {
             self = (length ?? .max) <= SharingPolicy.smallLimit ? .small : .long
         }
 
-        /// Creates the kind that the end of an attempt shows; `nil` if the end is no evidence.
+        /// Creates the kind that the end of an attempt (one request) shows; `nil` if the end is no evidence.
         ///
         /// - Parameters:
-        ///   - shared: `true` if the request was to be one of several streams.
+        ///   - shared: `true` if the request was meant to share its connection, as one of several streams.
         ///   - isStream: `true` if the response came over HTTP/2.
         ///   - promise: the kind that the response head promised; `nil` if the body was not wanted.
         package init?(_ result: AttemptResult, shared: Bool, isStream: Bool, promise: Answer?) {
@@ -51,28 +51,28 @@ package struct SharingPolicy: Hashable, Sendable {
 
     /// The number of consecutive small responses.
     private var small = 0
-    /// The number of consecutive small responses that are needed before requests share.
+    /// The number of consecutive small responses that are needed before requests share a connection.
     private var needed = Self.firstRun
     /// The shortest time from a request to the start of a small response.
     private var least: Duration?
     /// `true` if the host was distant when requests began to share. A later change opens no other connections.
     private var isFar = false
 
-    /// Creates a policy for an unknown host.
+    /// Creates a policy for a host without known responses: requests do not share.
     package init() {}
 
-    /// Returns whether the policy differs from that of an unknown host.
+    /// `true` if the responses of the host changed the policy, so that it should not be replaced by a new one.
     package var isWorthKeeping: Bool { shares || needed > Self.firstRun }
 
-    /// Returns whether the next requests share a connection.
+    /// `true` if the next requests share a connection.
     private var shares: Bool { small >= needed }
 
-    /// The way in which the next requests share connections.
+    /// The way in which the next requests to the host use connections: each its own, all one, or a few each of several.
     package var sharing: ConnectionSharing { shares ? isFar ? .several : .one : .none }
 
-    /// Returns whether a request for a possibly small file goes to the engine thread with the least work. Each thread
-    /// has its own connections: too many for a host with a connection limit (`hostCeiling`), and with `several` the
-    /// threads would share twice as many.
+    /// Returns whether a request for a possibly small file goes to the network thread with the least work instead of
+    /// the first one. Each thread has its own connections: too many for a host with a connection limit (`hostCeiling`),
+    /// and with `several` the threads would share twice as many.
     package static func spreads(_ plan: AttemptPlan, hostCeiling: Int?) -> Bool {
         plan.mayBringWhole && plan.sharing != .several && hostCeiling == nil
     }

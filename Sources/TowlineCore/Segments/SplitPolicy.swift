@@ -1,17 +1,17 @@
 /// Decides how a segment is divided between its connection and a connection without work (DESIGN.md §5).
 package struct SplitPolicy: Hashable, Sendable {
-    /// A running attempt, as splitting sees it.
+    /// The properties of a running attempt (one request) that this policy uses to divide its segment.
     package struct Runner: Hashable, Sendable {
-        /// The attempt.
+        /// The identifier of the attempt.
         package var id: AttemptID
-        /// The missing bytes of the attempt.
+        /// The bytes that the attempt still has to receive.
         package var remaining: ByteRange
         /// The rate in bytes per second; `nil` while unknown.
         package var rate: Double?
         /// The time in seconds since the attempt last received a byte.
         package var silence: Double
 
-        /// Creates a runner.
+        /// Creates the description of a running attempt.
         package init(id: AttemptID, remaining: ByteRange, rate: Double?, silence: Double = 0) {
             self.id = id
             self.remaining = remaining
@@ -27,7 +27,7 @@ package struct SplitPolicy: Hashable, Sendable {
 
     /// A cut: `victim` stops at `segment.lowerBound`, and a new attempt downloads `segment`.
     package struct Cut: Hashable, Sendable {
-        /// The attempt whose segment is cut.
+        /// The identifier of the attempt whose segment is cut.
         package let victim: AttemptID
         /// The segment of the new attempt.
         package let segment: ByteRange
@@ -35,15 +35,16 @@ package struct SplitPolicy: Hashable, Sendable {
 
     /// The length in bytes of the smallest segment that is worth a request.
     package var minimumSegment: Int64 = 256 << 10
-    /// Returns the smallest segment if the user did not ask for many connections: the bytes of a quarter of a second,
-    /// but at least 256 KiB and at most 1 MiB. Each cut wastes the bytes in transit on the connection that is cut.
+    /// Returns the `minimumSegment` to use if the user did not set the number of connections: the bytes of a quarter of
+    /// a second at `rate` bytes per second, but at least 256 KiB and at most 1 MiB, the result if `rate` is `nil`. Each
+    /// cut wastes the bytes in transit on the connection that is cut.
     package static func thriftySegment(at rate: Double?) -> Int64 {
         guard let rate else { return 1 << 20 }
         return Int64(min(max(rate / 4, 262_144), 1_048_576))
     }
 
-    /// The minimum time in seconds to the end of a response that makes a cut worthwhile: half of it is saved, and
-    /// bytes already sent are lost.
+    /// The minimum time in seconds to the end of a response that makes a cut worthwhile. A cut saves half of this time,
+    /// but bytes in transit beyond the cut are lost.
     static let worthwhile = 0.1
 
     /// The measured time in seconds from a request to its first byte. A new segment must save more time.
@@ -55,9 +56,9 @@ package struct SplitPolicy: Hashable, Sendable {
     /// The window of a new connection in bytes: ten segments (RFC 6928).
     static let firstWindow = 14_600.0
 
-    /// Returns how many seconds a new connection is behind one that always has the rate `rate`: a round trip to
-    /// connect, one for the request, and those in which the window doubles (slow start, RFC 5681 §3.1) until it allows
-    /// the rate. In these it delivers one window's worth.
+    /// Returns how many seconds a new connection is behind one that always delivers `rate` bytes per second: a round
+    /// trip to connect, one for the request, and those in which the window doubles (slow start, RFC 5681 §3.1) until it
+    /// allows the rate. In the latter it delivers the bytes of one round trip at the full rate.
     package func delay(until rate: Double) -> Double {
         var window = Self.firstWindow
         var doublings = 1.0
@@ -98,9 +99,10 @@ package struct SplitPolicy: Hashable, Sendable {
     /// 64 KiB, or the bytes that a connection at `rate` delivers in a fiftieth of a second.
     static func trifle(at rate: Double) -> Int64 { max(64 << 10, Int64(min(rate / 50, 1e15))) }
 
-    /// Returns the attempt to race at the end: the one that would end last, if a new connection at the best known rate
-    /// would need less than half its time. An attempt that is silent is expected to stay silent for as long again: a
-    /// server that paces its connections may hold back the last bytes for a while.
+    /// Returns the attempt whose last bytes a second attempt should download too (a race): the one that would end last,
+    /// if a new connection at the best known rate would need less than half its time. `nil` if no race pays off. An
+    /// attempt that is silent is expected to stay silent for as long again: a server that paces its connections may
+    /// hold back the last bytes for a while.
     ///
     /// - Parameters:
     ///   - budget: the number of bytes that may be downloaded twice.

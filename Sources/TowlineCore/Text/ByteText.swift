@@ -1,5 +1,5 @@
-/// Text that preserves every byte: file names, arguments of the command line, lines of lists and values of header
-/// fields are sequences of bytes that may not be UTF-8.
+/// A conversion between bytes and text that preserves every byte: file names, arguments of the command line, lines of
+/// lists and values of header fields are sequences of bytes that may not be UTF-8.
 ///
 /// Valid UTF-8 is decoded as such. A byte outside valid UTF-8 becomes the private-use character U+10FF00 + byte, which
 /// `encode` converts back. The bytes of a character from U+10FF80 to U+10FFFF are escaped in the same way, so that no
@@ -10,12 +10,12 @@ package enum ByteText {
     /// The first byte of every escape in UTF-8.
     private static let mark: UInt8 = 0xF4
 
-    /// Returns the byte that a character stands for; `nil` if the character is not an escape.
+    /// Returns the byte that a private-use character represents; `nil` if the character is not such an escape.
     package static func byte(_ scalar: Unicode.Scalar) -> UInt8? {
         escapes.contains(scalar.value) ? UInt8(truncatingIfNeeded: scalar.value - base) : nil
     }
 
-    /// Returns the text of `bytes`.
+    /// Returns the text of `bytes`, with bytes outside valid UTF-8 escaped so that `encode` can restore them.
     package static func decode(_ bytes: [UInt8]) -> String {
         if !bytes.contains(mark), let text = String(validating: bytes, as: UTF8.self) { return text }
         var text = String.UnicodeScalarView()
@@ -59,14 +59,14 @@ package enum ByteText {
         }
     }
 
-    /// Returns the text with each escape shown as `\xe9`, and all other characters unchanged.
+    /// Returns the text with each escaped byte shown as `\xe9`, and all other characters unchanged.
     package static func shown(_ text: String) -> String {
         guard text.utf8.contains(mark) else { return text }
         return text.unicodeScalars.map { byte($0).map { "\\x" + String($0, radix: 16) } ?? String($0) }.joined()
     }
 
-    /// Returns the text that a server probably means. If a byte is not UTF-8, all bytes are read as ISO-8859-1 (RFC
-    /// 6266 §4.3): people and programs that use names from servers know only Unicode.
+    /// Returns the text that a server probably means by a name from `decode`. If a byte is not UTF-8, all bytes are
+    /// read as ISO-8859-1 (RFC 6266 §4.3): people and programs that use names from servers know only Unicode.
     package static func readable(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: { byte($0) != nil }) else { return text }
         return latin(encode(text))

@@ -1,4 +1,5 @@
-/// The number of terminal cells of a character (Unicode Standard Annex 11, and the usual width of emoji).
+/// The number of terminal cells that a character takes: 0, 1 or 2 (Unicode Standard Annex 11, and the usual width of
+/// emoji).
 enum CharacterWidth {
     static func cells(_ character: Character) -> Int {
         let scalars = character.unicodeScalars

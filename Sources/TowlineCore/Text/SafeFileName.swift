@@ -1,27 +1,29 @@
 /// Makes safe file names from the names that servers suggest.
 ///
 /// In other programs, a name from the network created `.wgetrc` in the home directory (CVE-2010-2252), files outside
-/// the directory (CVE-2002-1344, CVE-2010-3842) or on another drive (CVE-2016-0754). A suggestion therefore becomes one
-/// plain component.
+/// the directory (CVE-2002-1344, CVE-2010-3842) or on another drive (CVE-2016-0754). A suggestion therefore becomes a
+/// single path component without special characters.
 package enum SafeFileName {
-    /// The limit of common file systems (`NAME_MAX`).
+    /// The maximum length in bytes of a file name on common file systems (`NAME_MAX`).
     package static let longestByteCount = 255
-    /// The longest name less 16 bytes for the suffixes of part file and journal.
+    /// The maximum length in bytes of a safe name: 16 bytes are left for the suffixes of the part file and the journal
+    /// (`.tow-journal`).
     package static let maximumByteCount = longestByteCount - 16
 
-    /// Returns a safe name, or `nil` if no character of the suggestion remains. A safe name stays unchanged.
+    /// Returns a safe name for a suggested one, or `nil` if no character of the suggestion remains. A safe name stays
+    /// unchanged.
     ///
     /// The result is one path component of 1 to 239 bytes, without control, format or invisible characters and without
-    /// `/ \ < > : " | ? *`. It does not begin with a dot, dash or white space, and does not end with a dot or white
-    /// space. It is not a device name of Windows, and not the name of a part file or journal.
+    /// `/ \ < > : " | ? *`. The name does not begin with a dot, dash or white space, and does not end with a dot or
+    /// white space. Device names of Windows and names of part files or journals are changed.
     ///
-    /// - Parameter isOfURL: `true` if the user has seen the name in the URL: `:`, `?` and `*` stay, as in curl and
-    ///   wget.
+    /// - Parameter isOfURL: `true` if the name comes from a URL, where the user has seen it: `:`, `?` and `*` stay, as
+    ///   in curl and wget.
     package static func make(_ suggestion: String, isOfURL: Bool = false) -> String? {
         isPlain(suggestion.utf8) ? suggestion : cleaned(suggestion, isOfURL: isOfURL)
     }
 
-    /// Returns whether `make` leaves a name unchanged.
+    /// Returns whether a name is safe, so that `make` leaves it unchanged.
     package static func isSafe(_ name: String) -> Bool { make(name, isOfURL: true) == name }
 
     /// Returns the result of `make`, without the quick check for plain names.
@@ -68,8 +70,8 @@ package enum SafeFileName {
         return !ending.isEmpty && !ending.prefix(3).elementsEqual("tow".utf8) { ASCII.lowercased($0) == $1 }
     }
 
-    /// Returns the safe name that `Content-Disposition` suggests, if any. A server cannot choose bytes that are not
-    /// text.
+    /// Returns the safe name that `Content-Disposition` suggests; `nil` without a usable one. A server cannot choose
+    /// bytes that are not text.
     package static func suggested(by fields: HTTPFields) -> String? {
         ContentDisposition.fileName(fields).flatMap { make(ByteText.readable($0)) }
     }
@@ -89,7 +91,8 @@ package enum SafeFileName {
         target == url || WebPage.isPage(name: name) == false ? name : known(byURL: target) ?? name
     }
 
-    /// Returns a notice if the original name begins with a dot or a hyphen, which the safe name does not.
+    /// Returns a notice for the user if the original name begins with a dot or a hyphen, which the safe name does not;
+    /// otherwise `nil`.
     package static func notice(_ facts: ResponseFacts, from url: HTTPURL) -> TransferNotice? {
         let (suggestion, origin) = facts.suggestion.map { ($0, "server") } ?? (url.lastPathComponent, "URL")
         guard let suggestion, let first = suggestion.utf8.first, first == 0x2E || first == 0x2D else { return nil }
@@ -131,8 +134,8 @@ package enum SafeFileName {
         }
     }
 
-    /// Returns whether Windows opens a device for a name, regardless of the text after the first dot: `CON`, `nul.txt`,
-    /// `COM1 .log`.
+    /// Returns whether Windows opens a device instead of a file for a name, regardless of the text after the first dot:
+    /// `CON`, `nul.txt`, `COM1 .log`.
     private static func isDeviceName(_ name: String) -> Bool {
         var base = name.unicodeScalars.prefix { $0 != "." }
         while base.last?.properties.isWhitespace == true { base.removeLast() }

@@ -1,4 +1,5 @@
-/// The message to a webhook about a download: one JSON object on one line (RFC 8259).
+/// The message to a webhook (a URL that the user named for notifications) about a download: one JSON object on one line
+/// (RFC 8259).
 package struct WebhookMessage: Hashable, Sendable {
     /// The event, such as `finished`.
     package var event: String
@@ -6,11 +7,11 @@ package struct WebhookMessage: Hashable, Sendable {
     package var id: String
     /// The name of the file.
     package var name: String
-    /// The path of the file.
+    /// The path of the file, including its name.
     package var path: String
     /// The length of the file in bytes.
     package var bytes: Int64
-    /// The checksum that verified the file; `nil` if the file was not verified.
+    /// The checksum that verified the file; `nil` if no checksum was verified.
     package var checksum: Checksum?
     /// The time of the event, in seconds since 1970.
     package var time: Int64
@@ -28,9 +29,9 @@ package struct WebhookMessage: Hashable, Sendable {
         self.time = time
     }
 
-    /// A key that is the same in every attempt, also after a restart of the process: a receiver can ignore a repeated
-    /// key. The key is a string of a structured field (RFC 8941 §3.3.3); characters that such a string cannot contain
-    /// are percent-encoded.
+    /// A key that is the same in every attempt to deliver the message, also after a restart of the process: a receiver
+    /// can ignore a repeated key. The key is a string of a structured field (RFC 8941 §3.3.3); characters that such a
+    /// string cannot contain are percent-encoded.
     package var idempotencyKey: String {
         "\"" + String(decoding: "\(id)-\(event)-\(time)".utf8.flatMap(Self.plain), as: UTF8.self) + "\""
     }

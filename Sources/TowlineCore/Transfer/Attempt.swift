@@ -1,18 +1,18 @@
-/// The identifier of an attempt; unique within a process.
+/// The identifier of an attempt, which is one request of a download and its response; unique within a process.
 package struct AttemptID: Hashable, Sendable {
-    /// The number.
+    /// The number. No other attempt of the process has the same.
     package let value: UInt64
 
-    /// Creates an identifier.
+    /// Creates an identifier from a number, which the caller keeps unique within the process.
     package init(_ value: UInt64) { self.value = value }
 }
 
-/// The way in which an attempt ended.
+/// The way in which an attempt, one request and its response, ended.
 package enum AttemptEnd: Sendable {
     /// The response is complete by its own framing: `Content-Length`, last chunk, END_STREAM, or, if the version of
     /// HTTP has nothing better, an orderly close.
     case complete(Framing)
-    /// The receiver returned `.stop`.
+    /// The receiver of the body returned `.stop`, because it needs no more bytes.
     case stopped
     /// Cancelled by `Transport.cancel` or `shutdown`.
     case cancelled
@@ -34,20 +34,20 @@ package enum AttemptEnd: Sendable {
         /// Another response must prove the length.
         case unclosed
 
-        /// Returns whether another response must prove the length.
+        /// Returns whether another response must prove the length, because this one may have been cut.
         package var needsProof: Bool { self == .stream || self == .unclosed }
     }
 }
 
-/// The reason why an attempt failed, as far as the transport knows it.
+/// The reason why an attempt failed, as far as the transport (the HTTP client) knows it.
 package struct TransportFailure: Error, Hashable, Sendable {
-    /// The kinds of failure. `RetryPolicy` classifies them as transient or permanent.
+    /// The kinds of failure. `RetryPolicy` classifies them as transient (the request is retried) or permanent.
     package enum Kind: Hashable, Sendable, CaseIterable {
         /// The host name does not resolve.
         case hostNotFound
         /// The host has no route, refuses the connection, or is unreachable.
         case connectFailed
-        /// `connectTimeout` expired.
+        /// The connection was not open when `connectTimeout` expired.
         case connectTimedOut
         /// The proxy's name does not resolve, or the proxy is down or refuses the request.
         case proxyFailed
@@ -64,15 +64,16 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case hostNotPublic
         /// The server requires a client certificate and received no certificate, or rejected it.
         case clientCertificateRefused
-        /// A TLS file that the user named cannot be used: nothing was sent.
+        /// A file that the user named (certificate authorities, client certificate or its key) cannot be used: nothing
+        /// was sent.
         case tlsFileUnusable
         /// The server and this machine have no version or cipher of TLS in common.
         case tlsIncompatible
-        /// TLS failed before the response for another reason.
+        /// TLS failed before the response, for a reason that no other case names.
         case tlsFailed
         /// The connection was closed or reset before the response head was complete.
         case closedBeforeHead
-        /// `headTimeout` expired.
+        /// The response head was not complete when `headTimeout` expired.
         case headTimedOut
         /// The head has over 5000 fields or over 300 KiB, or follows more than 20 interim responses.
         case headTooLarge
@@ -87,7 +88,7 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case http2Failed
         /// The system cannot create a thread for the connection: the limit on processes is reached.
         case threadRefused
-        /// Memory or descriptors are exhausted, or there is another local cause.
+        /// Memory or file descriptors are exhausted, or there is another cause on this machine.
         case local
         /// Any other failure.
         case other
@@ -95,10 +96,10 @@ package struct TransportFailure: Error, Hashable, Sendable {
 
     /// The kind of failure.
     package let kind: Kind
-    /// The library's message, for people. It contains no secrets, but may contain text from the server.
+    /// The message of the HTTP client, for people, without secrets. Text from the server may be included.
     package let message: String
 
-    /// Creates a failure.
+    /// Creates a failure. `message` must contain no secrets.
     package init(_ kind: Kind, _ message: String) {
         self.kind = kind
         self.message = message

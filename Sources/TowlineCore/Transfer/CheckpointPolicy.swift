@@ -1,5 +1,5 @@
-/// Decides when written bytes are made durable (DESIGN.md §3 rule 2): after each second or 16 MiB. The interval grows
-/// up to 30 s so that syncing takes at most 2 % of the time.
+/// Decides when a checkpoint is due, which makes written bytes durable (DESIGN.md §3 rule 2): after each second or 16
+/// MiB. The interval grows up to 30 s so that syncing takes at most 2 % of the time.
 package struct CheckpointPolicy: Hashable, Sendable {
     private var last: Duration
     private var lastBytes: Int64 = 0
@@ -17,14 +17,16 @@ package struct CheckpointPolicy: Hashable, Sendable {
         return since >= .seconds(1) || bytes - lastBytes >= 16 << 20
     }
 
-    /// The maximum time that a transfer waits for its last checkpoint if the process is about to end, which must take
-    /// at most two seconds. An unfinished checkpoint loses bytes only if the machine goes down as well.
+    /// The maximum time that a stopped transfer waits for its last checkpoint if the process is about to end, which
+    /// must take at most two seconds. An unfinished checkpoint loses bytes only if the machine goes down as well.
     package static let patienceAtExit = Duration.milliseconds(800)
 
-    /// The maximum time otherwise: a disk that no longer responds must not delay a pause forever.
+    /// The maximum time that a stopped or failed transfer waits for its last checkpoint if the process continues: a
+    /// disk that no longer responds must not delay a pause forever.
     package static let patienceAtEnd = Duration.seconds(30)
 
-    /// Returns whether a last checkpoint is likely to be quick, judged by the duration of the one before it.
+    /// Returns whether a last checkpoint is likely to take less than `patienceAtExit`, judged by the duration of the
+    /// one before it. Otherwise, a stopping transfer omits it.
     package var isQuick: Bool { cost < Self.patienceAtExit }
 
     /// Returns whether bytes arrived since the last checkpoint. `bytes` is the total number received so far.
@@ -39,7 +41,8 @@ package struct CheckpointPolicy: Hashable, Sendable {
         return true
     }
 
-    /// Records a completed checkpoint that began at `start` and covers the first `bytes` bytes received.
+    /// Records a completed checkpoint, which decides when the next one is due. `start` and `now`: the times when it
+    /// began and ended. `bytes`: the total number of bytes received when it began.
     package mutating func completed(start: Duration, now: Duration, bytes: Int64) {
         last = now
         lastBytes = bytes

@@ -1,14 +1,15 @@
-/// Decides whether an unfinished download under a name is the requested download.
+/// Decides whether an unfinished download, found under the destination name, is a download of the requested file and
+/// may be resumed.
 package enum ContinuationPolicy {
     /// Returns whether two URLs are taken for the same file. An entity tag is valid for one URL only (RFC 9110 §8.8.3):
     /// two files with the same length and date may have the same tag. A server may have moved: the same path on another
-    /// host counts as the same file if the compared bytes agree. Another path is another file unless `isVouchedFor` is
-    /// true.
+    /// host counts as the same file if the bytes compared at the resume point agree. Another path is another file
+    /// unless `isVouchedFor` is true.
     ///
     /// - Parameters:
     ///   - source: the URL of the unfinished download, without secrets.
     ///   - url: the URL that is requested now.
-    ///   - isVouchedFor: a checksum will verify the file, or the caller states that it is the same.
+    ///   - isVouchedFor: `true` if a checksum will verify the file, or the caller states that it is the same.
     package static func isSame(_ source: String, as url: HTTPURL, isVouchedFor: Bool) -> Bool {
         isVouchedFor || source == url.withoutSecrets || (try? HTTPURL(parsing: source))?.path == url.path
     }

@@ -1,4 +1,4 @@
-/// The choice for a destination name that is taken (`--if-exists`).
+/// The user's choice for a destination name that an existing file already has (`--if-exists`).
 package enum ExistingPolicy: String, Sendable, CaseIterable {
     /// Keep the existing file, and report the download as done.
     case skip
@@ -8,10 +8,10 @@ package enum ExistingPolicy: String, Sendable, CaseIterable {
     case overwrite
     /// Give the new file a number: `NAME (1)` and so on.
     case rename
-    /// Replace the existing file once the new one is complete, if the server has another version.
+    /// Replace the existing file once the new one is complete, if the server has another version; otherwise keep it.
     case update
 
-    /// Returns true if the new file may take the place of the existing file.
+    /// Returns whether the new file may replace the existing file under the same name.
     package var replaces: Bool { self == .overwrite || self == .update }
 }
 
@@ -19,14 +19,14 @@ package enum ExistingPolicy: String, Sendable, CaseIterable {
 ///
 /// A pure function of three things: what exists, the user's choice, and whether a checksum can identify the file.
 package struct DestinationPolicy: Hashable, Sendable {
-    /// An existing file or unfinished download.
+    /// An existing file or unfinished download under the destination name.
     package enum Occupant: Hashable, Sendable {
-        /// An unfinished download. `isOurs` if this download may resume it (`ContinuationPolicy`).
+        /// An unfinished download. `isOurs`: this download may resume it (`ContinuationPolicy`).
         case unfinished(isOurs: Bool)
-        /// A finished download. `isThis` if it came from the same URL and is the version that the server offers, as far
+        /// A finished download. `isThis`: it came from the same URL and is the version that the server offers, as far
         /// as that is known.
         case finished(isThis: Bool)
-        /// Anything else. `isFile` if it is a regular file, whose bytes can be read.
+        /// Anything else. `isFile`: a regular file, whose bytes can be read, for example to compute a checksum.
         case other(isFile: Bool)
     }
 
@@ -36,26 +36,27 @@ package struct DestinationPolicy: Hashable, Sendable {
         case download
         /// Resume the unfinished download.
         case resume
-        /// Resume the unfinished download, unless its final name is taken.
+        /// Resume the unfinished download, unless another file already has its final name.
         case resumeIfNameIsFree
-        /// Start over in place of the unfinished download of another URL.
+        /// Download the file from the first byte, in place of the unfinished download of another URL.
         case replaceUnfinished
-        /// Keep the existing file; nothing needs to be downloaded, because it is the same file.
+        /// Keep the existing file and report success without a download: it is the requested file.
         case keep
-        /// Keep the existing file, whatever it is.
+        /// Keep the existing file and report the download as done, although it may be another file.
         case skip
-        /// Ask the server whether it has another version than the existing file.
+        /// Ask the server whether its version differs from the existing file. Download the file only if it does.
         case compare
-        /// Read the existing file and compare its checksum. `isKnown` if it is a finished download of this URL.
+        /// Read the existing file and compare its checksum with the user's. If they differ, `step(for:isRefuted:)`
+        /// decides again. `isKnown`: the file is a finished download of this URL.
         case prove(isKnown: Bool)
-        /// Look for this download under the numbered names. If it is not there, read the existing file and compare its
-        /// checksum (`elseProve`), or download under a numbered name.
+        /// Look for this download under the numbered names, such as `NAME (1)`. If it is not there, read the existing
+        /// file and compare its checksum (`elseProve`), or download under a numbered name.
         case findNumbered(elseProve: Bool)
-        /// Fail with `destinationExists`.
+        /// Fail with the error `destinationExists`.
         case refuse
     }
 
-    /// The user's choice.
+    /// The user's choice for an existing file.
     package var existing: ExistingPolicy
     /// `true` if the user gave a checksum of the whole file.
     package var hasChecksum: Bool
@@ -66,9 +67,9 @@ package struct DestinationPolicy: Hashable, Sendable {
         self.hasChecksum = hasChecksum
     }
 
-    /// Returns the next step.
+    /// Returns the next step of a download whose destination name is taken by `occupant`.
     ///
-    /// - Parameter isRefuted: `true` if the existing file was read and has another checksum.
+    /// - Parameter isRefuted: `true` if the existing file was read and its checksum differs from the user's.
     package func step(for occupant: Occupant, isRefuted: Bool = false) -> Step {
         switch occupant {
         case .unfinished(isOurs: false): existing == .overwrite ? .replaceUnfinished : .refuse
@@ -81,7 +82,7 @@ package struct DestinationPolicy: Hashable, Sendable {
         }
     }
 
-    /// Returns the step for something that is not known to be this download.
+    /// Returns the step for an existing file that is not known to be this download. `isReadable`: it is a regular file.
     private func step(isReadable: Bool, _ isRefuted: Bool) -> Step {
         let isProvable = hasChecksum && isReadable && !isRefuted
         return switch existing {

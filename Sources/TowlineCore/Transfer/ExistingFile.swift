@@ -1,26 +1,28 @@
-/// A file under the final name, which an update replaces if the server has another version (RFC 9110 §13.1).
+/// An existing file under the final name of a download. An update replaces it if the server has another version (RFC
+/// 9110 §13.1).
 package struct ExistingFile: Hashable, Sendable {
     /// The length in bytes.
     package let length: Int64
     /// The modification time.
     package let modified: HTTPDate
-    /// The validators that the server sent for it; `nil`: another program created or changed the file.
+    /// The validators that the server sent for the file; `nil` if another program created or changed the file.
     package let version: PublishedVersion?
 
     /// The condition of a request: the server sends the file only if it has another version.
     package struct Condition: Hashable, Sendable {
-        /// `If-None-Match`.
+        /// The entity tag to send as `If-None-Match`; `nil` omits the field.
         package let entityTag: EntityTag?
-        /// `If-Modified-Since`.
+        /// The date to send as `If-Modified-Since`; `nil` omits the field.
         package let lastModified: HTTPDate?
 
-        /// Creates a condition.
+        /// Creates a condition with the values of both fields.
         package init(entityTag: EntityTag?, lastModified: HTTPDate?) {
             self.entityTag = entityTag
             self.lastModified = lastModified
         }
 
-        /// Returns whether a 304 response names another version than the condition does.
+        /// Returns whether a 304 response names another version than the condition does, so that it must not be
+        /// believed.
         func isContradicted(by answer: Representation) -> Bool {
             if let entityTag, let theirs = answer.entityTag { return !entityTag.matchesWeakly(theirs) }
             guard let lastModified, let theirs = answer.lastModified else { return false }
@@ -35,7 +37,8 @@ package struct ExistingFile: Hashable, Sendable {
         self.version = version
     }
 
-    /// Returns the condition for a request to a URL; `nil` if the file came from another URL or without a validator.
+    /// Returns the condition for a request to a URL; `nil` if the file came from another URL or without a validator, so
+    /// that the request has no condition.
     ///
     /// A 304 response contains no length. A file that another program created has no condition: it may be incomplete.
     package func condition(at url: HTTPURL) -> Condition? {
@@ -45,7 +48,7 @@ package struct ExistingFile: Hashable, Sendable {
         return Condition(entityTag: tag, lastModified: version.isDated ? modified : nil)
     }
 
-    /// Returns whether the file is the version that the server at a URL offers.
+    /// Returns whether the file is the version that the server offers at a URL, so that no download is needed.
     package func isCurrent(_ offered: Representation, at url: HTTPURL) -> Bool {
         let isFromThere = version?.location == PublishedVersion.location(url.withoutSecrets)
         guard offered.completeLength.map({ $0 == length }) ?? isFromThere else { return false }
@@ -62,9 +65,10 @@ package struct ExistingFile: Hashable, Sendable {
     }
 }
 
-/// The validators that a server sent for the bytes of a published file. The file's mark contains them.
+/// The validators that a server sent for the bytes of a published file. They are stored with the file and identify its
+/// version in a later update.
 package struct PublishedVersion: Hashable, Sendable {
-    /// The entity tag.
+    /// The entity tag; `nil` if the server sent none.
     package var entityTag: EntityTag?
     /// A digest of the URL that responded (see ``location(_:)``): a validator is valid for one URL.
     package let location: UInt32
@@ -78,11 +82,12 @@ package struct PublishedVersion: Hashable, Sendable {
         self.isDated = isDated
     }
 
-    /// Creates a version for a file that came from a URL. `url` contains no secrets.
+    /// Creates a version from the metadata in a response. `url` is the URL of the response, without secrets.
     package init(of representation: Representation, from url: String) {
         self.init(entityTag: representation.entityTag, location: Self.location(url))
     }
 
-    /// Returns the digest (CRC-32C) of a URL without secrets. The URL is private, and the file may be passed to others.
+    /// Returns the digest (CRC-32C) of a URL without secrets. The digest is stored instead of the URL, because the URL
+    /// is private and the file may be passed to others.
     package static func location(_ url: String) -> UInt32 { CRC32C.checksum(url.utf8) }
 }

@@ -6,7 +6,7 @@ package enum SourceID: Hashable, Sendable {
     case mirror(Int)
 }
 
-/// A URL of the file, and what the transfer knows about it.
+/// A URL that serves the file, and the results of earlier requests to this URL.
 struct FileSource: Sendable {
     /// The URL as the user gave it.
     let url: HTTPURL
@@ -14,38 +14,40 @@ struct FileSource: Sendable {
     let nameOfURL: String
     /// The URL at the end of the redirects.
     var resolved: HTTPURL
-    /// The earliest time of the next request. For the primary, the transfer's own `notBefore` counts.
+    /// The earliest time of the next request to this source; `nil` if no wait is set. For the primary source,
+    /// `TransferStateMachine.notBefore` applies instead.
     var notBefore: Duration?
     /// The number of consecutive failures of this source.
     var failures = 0
-    /// The number of consecutive attempts without a byte, with or without a response.
+    /// The number of consecutive attempts (requests) that received no byte, with or without a response.
     var tries = 0
     /// The reason why this source is no longer used; `nil` while it is used.
     var leftOut: TowlineError?
-    /// `true` if the source has sent a valid response.
+    /// `true` if the source, a mirror, has sent a valid response to a range request.
     var hasWorked = false
-    /// `true` if the server shortens ranges so much that a response contained nothing but the overlap.
+    /// `true` if the server shortens ranges so much that a response contained only the overlap: the bytes before the
+    /// resume point that are requested again for comparison. Later requests omit the overlap.
     var givesOverlapAlone = false
     /// The rate of the last connection to this source, in bytes per second; `nil` while unknown.
     var rate: Double?
     /// The maximum number of connections that the source allows, and the time at which this limit expires.
     var ceiling: Int?
     var ceilingEnd = Duration.zero
-    /// The result of comparing a sample of a mirror's bytes with the primary's bytes.
+    /// The result of comparing some of a mirror's bytes with those of the primary source, which defines the file.
     var sample = Sample.open
     /// `true` if the file as this source sends it does not match the user's checksum.
     var isRefuted = false
-    /// The written bytes that came from this source.
+    /// The written bytes that came from this source, a mirror. They are downloaded again if it turns out to be wrong.
     var brought = ByteRangeSet()
 
-    /// The result of requesting bytes from a mirror that are already written.
+    /// The result of requesting bytes from a mirror that are already written, to compare both.
     enum Sample: Sendable {
-        /// No sample was compared yet.
+        /// No comparison has ended yet.
         case open
         case same
-        /// The mirror has other bytes, or another length.
+        /// The mirror has other bytes, or another length, and is not used.
         case differs
-        /// The mirror sent too few bytes for a comparison.
+        /// The mirror sent too few bytes for a comparison and is not asked for more.
         case unknown
     }
 

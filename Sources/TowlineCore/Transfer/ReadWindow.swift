@@ -1,10 +1,10 @@
-/// The bytes that a reader of an incomplete file will read next.
+/// The window of a reader: the bytes of an incomplete file that the reader will read next.
 package enum ReadWindow {
-    /// The shortest move, in bytes, that changes the order in which bytes are requested.
+    /// The minimum distance in bytes that a window must move before the order of requests changes.
     static let step: Int64 = 1 << 20
 
-    /// Returns whether a move matters to the planner: the reader waits, had an empty window, or moved by at least
-    /// `step`.
+    /// Returns whether the move of a window changes the order of requests: its reader waits for bytes, its `old` window
+    /// was empty, or it moved by at least `step`.
     package static func isNews(_ window: ByteRange, after old: ByteRange, isWaiting: Bool) -> Bool {
         let isFar = abs(window.lowerBound - old.lowerBound) >= step || window.upperBound - old.upperBound >= step
         return isWaiting || isFar || old.isEmpty

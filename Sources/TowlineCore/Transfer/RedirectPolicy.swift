@@ -3,10 +3,11 @@ package enum RedirectPolicy {
     /// Returns the target of a redirect.
     ///
     /// - Parameters:
+    ///   - location: the value of the `Location` field.
     ///   - url: the URL that was requested.
     ///   - chain: the earlier URLs of this chain of redirects, in order.
-    ///   - source: the URL that the user gave.
-    ///   - known: the target of another redirect, perhaps of the same origin.
+    ///   - source: the URL that the user gave, for error messages.
+    ///   - known: a URL that probably has the same origin as the target, which makes parsing faster.
     /// - Throws: `redirectRefused` for a target that is not an http or https URL, for more redirects than `terms`
     ///   allow, and for a redirect from https to http, unless `terms` allow that. A redirect to an earlier URL is
     ///   followed: the server may respond differently to the second request, for example because of a cookie.
@@ -35,7 +36,8 @@ package enum RedirectPolicy {
         return target
     }
 
-    /// Returns whether a redirect leads to the requested URL itself. With `Retry-After`, that means "later".
+    /// Returns whether a redirect leads to the requested URL itself. With `Retry-After`, such a redirect asks the
+    /// client to repeat the request after that time.
     static func isSame(_ location: String, _ url: HTTPURL) -> Bool {
         (try? url.resolving(location, after: nil)) == url
     }

@@ -1,12 +1,13 @@
-/// The header fields of a request.
+/// Creates the header fields of a request.
 package enum RequestTerms {
     /// Returns the fields of a request for the bytes `asked`, with the user's fields (`own`) at the end.
     ///
     /// - Parameters:
-    ///   - confirms: `true` if no cache may respond.
-    ///   - proof: the strong validator that the bytes must have (`If-Range`).
-    ///   - condition: the version that need not be sent, because it exists already.
-    ///   - wantsDigest: `true` to request a checksum from the server.
+    ///   - confirms: `true` if no cache may respond (`Cache-Control: no-cache`).
+    ///   - proof: the strong validator that the bytes must have (`If-Range`); `nil` omits the field.
+    ///   - condition: the version of the existing file, which need not be sent again; `nil` for an unconditional
+    ///     request.
+    ///   - wantsDigest: `true` to request a checksum from the server (`Want-Repr-Digest`).
     static func fields(
         _ asked: ResponseQuestion.Asked, own: HTTPFields, confirms: Bool = false, proof: String? = nil,
         condition: ExistingFile.Condition? = nil, wantsDigest: Bool = true
@@ -30,7 +31,7 @@ package enum RequestTerms {
         return fields
     }
 
-    /// Returns the fields that every request has, except those that the user sets.
+    /// Returns the fields that every request has, except those that the user sets (`own`).
     private static func usual(besides own: HTTPFields, wantsDigest: Bool) -> HTTPFields {
         var fields = HTTPFields()
         func add(_ name: String, _ value: String) {
@@ -46,10 +47,11 @@ package enum RequestTerms {
 
     private static let usual = usual(besides: HTTPFields(), wantsDigest: true)
 
-    /// The fields for nearly every small file, created once.
+    /// The fields of a request for a whole file as `bytes=0-`, without user fields. Created once, because nearly every
+    /// small file needs them.
     private static let fromStart = with("bytes=0-", wantsDigest: true)
     private static let fromStartAlone = with("bytes=0-", wantsDigest: false)
-    /// The same fields for a request that shares its connection.
+    /// The fields of the first request for a file over a shared connection, without user fields. Created once.
     private static let ofSmallFile = with("bytes=0-\(smallFile.upperBound - 1)", wantsDigest: true)
     private static let ofSmallFileAlone = with("bytes=0-\(smallFile.upperBound - 1)", wantsDigest: false)
 

@@ -1,6 +1,6 @@
-/// The bytes of a download that are written, and the segments that are in progress.
+/// The bytes of a download that are written, and the segments that are in progress, for display.
 package struct SegmentMap: Hashable, Sendable {
-    /// A segment in progress.
+    /// A segment in progress: the byte range assigned to one attempt (request).
     package struct Segment: Hashable, Sendable {
         /// The bytes assigned to the attempt; the end is `Int64.max` while the length is unknown.
         package var range: ByteRange

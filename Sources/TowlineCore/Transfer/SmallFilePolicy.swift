@@ -5,29 +5,31 @@
 /// the same in six steps, so these files do without it. For any other response, a state machine takes over the request
 /// (`TransferEvent.takenOver`).
 package enum SmallFilePolicy {
-    /// The length in bytes of the longest small file. A longer file has a journal and does not start over (DESIGN.md
-    /// §3).
+    /// The length in bytes of the longest small file. A longer file has a journal, which records its written bytes, and
+    /// is resumed instead of downloaded from the start again (DESIGN.md §3).
     package static let longest: Int64 = (1 << 20) - 1
 
-    /// Returns whether a file is known to be longer than a small file.
+    /// Returns whether a file is known to be longer than `longest`; `false` while its length is unknown.
     package static func isLong(_ snapshot: TransferSnapshot) -> Bool {
         snapshot.completeLength.map { $0 > longest } ?? false
     }
 
-    /// Returns the maximum number of bytes of a response that are held in memory until the response is complete.
+    /// Returns the maximum number of bytes of a response that are kept in memory until the response is complete. A
+    /// longer body is not collected.
     package static func mostHeld(of plan: AttemptPlan) -> Int64 {
         plan.sharesConnection ? SharingPolicy.smallLimit : longest
     }
 
-    /// Returns whether a single request suffices at first. Mirrors, a stream, a size limit and reserved fields require
-    /// a state machine from the beginning.
+    /// Returns whether a download with these options may begin as a single request. Mirrors, a stream, a size limit and
+    /// reserved fields require a state machine from the beginning.
     package static func suffices(for terms: TransferTerms) -> Bool {
         terms.mirrors.isEmpty && !terms.isStream && terms.maximumSize == nil
             && !terms.userFields.lines.contains { RequestTerms.isReserved($0.name) }
     }
 
-    /// Returns the request with which a `TransferStateMachine` begins if it has no bytes, no mirrors and no stream.
-    /// `wantsDigest`: the request asks for a checksum.
+    /// Returns the first request for a file without earlier bytes, the same that a `TransferStateMachine` would send if
+    /// there are no mirrors and no stream. `sharing`: the way in which the request shares its connection.
+    /// `wantsDigest`: `true` to ask the server for a checksum.
     package static func plan(
         _ terms: TransferTerms, id: AttemptID, sharing: ConnectionSharing, wantsDigest: Bool = true
     ) -> AttemptPlan {
@@ -45,7 +47,7 @@ package enum SmallFilePolicy {
     }
 
     /// Returns the target of a redirect of such a request. `nil`: the response is no redirect, or a state machine must
-    /// decide. `known` is the target of another redirect.
+    /// decide. `known` is a URL that probably has the same origin, which makes parsing faster.
     package static func target(
         of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms, known: HTTPURL? = nil
     ) -> HTTPURL? {
@@ -56,8 +58,8 @@ package enum SmallFilePolicy {
             of: location, from: plan.url, chain: plan.chain, source: terms.source, terms, after: known)
     }
 
-    /// Returns the request that follows a redirect, as a state machine would send it. `linked`: the checksum in the
-    /// redirect.
+    /// Returns the request that follows the redirect of `last` to `target`, as a state machine would send it. `linked`:
+    /// the checksum of the target file that the redirect response contained; `nil` without one.
     package static func plan(
         _ terms: TransferTerms, at target: HTTPURL, after last: AttemptPlan, id: AttemptID, sharing: ConnectionSharing,
         wantsDigest: Bool = true, linked: LinkedChecksum? = nil
@@ -83,7 +85,7 @@ package enum SmallFilePolicy {
     package static func wantsDigest(after count: Int) -> Bool { count < 32 || count % 64 == 0 }
 
     /// Returns whether a response that begins with a file's first byte has a checksum. The result is `false` for a
-    /// redirect and `nil` for any other response.
+    /// redirect, and `nil` for any other response, which is not counted for `wantsDigest(after:)`.
     package static func hasDigest(_ verdict: ResponseVerdict) -> Bool? {
         switch verdict {
         case .partial(let range, _) where range.lowerBound > 0: nil
@@ -104,9 +106,9 @@ package enum SmallFilePolicy {
         return known + [theirs]
     }
 
-    /// Returns the facts of a response whose file is published once all its bytes arrived and match their checksums.
-    /// `nil` if a state machine must decide: the file is empty, long or coded, or the content of the response has its
-    /// own digest.
+    /// Returns the facts of a response whose body is a complete small file. The file is published once all bytes
+    /// arrived and match their checksums. `nil` if a state machine must decide: the file is empty, long or coded, the
+    /// content of the response has its own digest, or the response is no such body.
     package static func file(in verdict: ResponseVerdict) -> ResponseFacts? {
         let facts: ResponseFacts
         switch verdict {

@@ -1,47 +1,51 @@
 /// An action of the state machine. The runner performs the actions in order.
 package enum TransferAction: Hashable, Sendable {
-    /// Send a request.
+    /// Send the request of an attempt.
     case start(AttemptPlan)
-    /// End an attempt; its `ended` event still follows.
+    /// Cancel an attempt; the event `ended` still follows.
     case cancel(AttemptID)
-    /// Make an attempt stop at `end` instead of its lease's end.
+    /// Make an attempt stop at the offset `end` instead of the end of the range that its plan assigned (`lease`).
     case shrink(AttemptID, end: Int64)
-    /// Make an attempt wait at an offset for at most that time: another connection may deliver the bytes after it.
-    /// `.max`: the attempt does not wait.
+    /// Make an attempt pause at an offset for at most that time: another connection may deliver the bytes after it.
+    /// Offset `.max`: the attempt does not pause.
     case hold(AttemptID, at: Int64, for: Duration)
-    /// Accept a paused response: write its body.
+    /// Accept a paused response: write its body to the part file.
     case proceed(AttemptID)
-    /// Create the part file and journal, or their next generation; `prepared` or `storageFailed` follows.
+    /// Create the part file and the journal, or new ones that replace them; `prepared` or `storageFailed` follows.
     case prepare(PreparePlan)
     /// Store the representation and checksums of the file in the journal.
     case learn(Representation, [Checksum])
-    /// Remove written bytes from the journal.
+    /// Remove written bytes from the journal: they may be wrong, and are downloaded again.
     case withdraw(ByteRange)
-    /// Compute and compare the checksums; `verified` or `storageFailed` follows.
+    /// Compute the checksums of the written file of this length and compare them; `verified` or `storageFailed`
+    /// follows.
     case verify([Checksum], length: Int64)
-    /// Keep the wrong file as `NAME.tow-bad`; the error in `finish` names the path.
+    /// Keep the part file with the wrong checksum as `NAME.tow-bad`; the error in `finish` names the path.
     case setAside
-    /// Publish the file; `published` or `storageFailed` follows.
+    /// Give the complete file its final name, and the modification time that the server sent (`nil`: none sent);
+    /// `published` or `storageFailed` follows.
     case publish(length: Int64, modified: HTTPDate?)
-    /// Notify the user.
+    /// Show a notice to the user.
     case notice(TransferNotice)
-    /// Report to all downloads of this host.
+    /// Report an observation about a host to all downloads from this host.
     case report(HostReport, of: HTTPURL.Origin)
     /// End the transfer.
     case finish(TransferEnding)
 }
 
-/// An observation about a host.
+/// An observation of one transfer about a host, which affects all downloads from this host.
 package enum HostReport: Hashable, Sendable {
-    /// The host requested a pause of this duration.
+    /// The host requested a pause of this duration (`Retry-After`): no download sends a request to it until then.
     case leaveAlone(Duration)
-    /// The host is overloaded by requests.
+    /// The host refused a request because it receives too many.
     case overloaded
     /// The host allows at most this number of connections.
     case connections(Int)
-    /// More connections than this number do not increase the rate.
+    /// More connections than this number do not increase the rate. Later downloads from the host begin with this
+    /// number.
     case paysOff(Int)
-    /// A stream of a shared connection stalled, or the host wants fewer streams.
+    /// A stream of a shared connection stalled, or the host wants fewer streams: for a while, each request gets a
+    /// connection of its own.
     case sharingFailed
 
     /// Returns whether the host asks for fewer requests, so that no additional connections are tried.
@@ -65,17 +69,18 @@ package enum TransferEnding: Hashable, Sendable {
     case stopped
 }
 
-/// A plan for creating a part file.
+/// A plan for creating a part file, the incomplete file on disk.
 package struct PreparePlan: Hashable, Sendable {
-    /// The representation that the bytes belong to.
+    /// The metadata of the file on the server, such as its length and validators.
     package var representation: Representation
     /// The file name that the server or the URL gives.
     package var fileName: String
     /// The checksums known so far.
     package var checksums: [Checksum]
-    /// `true` if the new part file replaces an existing one, with the next generation number.
+    /// `true` if the new part file replaces an existing one. The next generation number then distinguishes it from the
+    /// old one.
     package var isReplacement: Bool
-    /// The URL that responded.
+    /// The URL that responded, at the end of all redirects.
     package var resolved: HTTPURL
     /// `true` if the server does not support range requests for the file.
     package var lacksRanges: Bool
@@ -93,21 +98,22 @@ package struct AttemptPlan: Hashable, Sendable {
     package var sendsCredentials: Bool
     /// `true` if the request may carry the password of a netrc entry that names its host.
     package var sendsNetrc = true
-    /// `true` if the request may carry the cookies for its URL from the user's file.
+    /// `true` if the request may carry the cookies for its URL from the user's cookie file.
     package var sendsStoredCookies = true
-    /// The facts for evaluating the response.
+    /// The requested bytes and the known facts about the file, with which the response is evaluated.
     package var question: ResponseQuestion
-    /// The bytes assigned to the attempt; the end is `Int64.max` while unknown.
+    /// The bytes of the file that the attempt is to write; the end is `Int64.max` while the length is unknown.
     package var lease: ByteRange
-    /// The number of bytes before the lease that are requested again and compared.
+    /// The number of bytes before `lease` that are requested again and compared with the written ones.
     package var overlap: Int64
-    /// `true` if the body of a matching 206 may be written at once, without waiting for `proceed`.
+    /// `true` if the body of a matching 206 may be written at once, without waiting for the action `proceed`.
     package var joinsDirectly: Bool
-    /// The earlier URLs in this chain of redirects.
+    /// The earlier URLs in this chain of redirects, in order.
     package var chain: [HTTPURL]
-    /// `true` if the attempt checks whether a change of the file is real.
+    /// `true` if the attempt checks whether the file really changed on the server, as another response claimed.
     package var isConfirmation: Bool
-    /// `true` if the attempt races another one for the same bytes.
+    /// `true` if the attempt downloads bytes that are also assigned to a slower attempt. The first one to deliver them
+    /// wins.
     package var isRace: Bool
     /// `true` if other attempts run. The first written bytes are reported, because other attempts may stop then.
     package var isFurther = false
@@ -116,13 +122,14 @@ package struct AttemptPlan: Hashable, Sendable {
     /// The way in which the request shares its connection. A shared connection is used for small files only.
     package var sharing = ConnectionSharing.none
 
-    /// Returns whether the response may be a whole file that has no part file yet.
+    /// Returns whether the response may be a whole file that has no part file yet. If it is small, its bytes may be
+    /// collected in memory first.
     package var mayBringWhole: Bool {
         !joinsDirectly && lease.lowerBound == 0 && overlap == 0 && !(question.asked == .whole && question.known != nil)
     }
-    /// Returns whether other requests may be streams of the same connection.
+    /// Returns whether other requests may be streams of the same connection at the same time.
     package var sharesConnection: Bool { sharing != .none }
-    /// The bytes before the lease that are requested again and compared.
+    /// The bytes before `lease` that are requested again and compared with the written ones.
     package var seam: ByteRange { ByteRange(lease.lowerBound - overlap, lease.lowerBound) }
     /// Returns whether the attempt writes nothing, and only compares the received bytes with written ones.
     package var isComparison: Bool { lease.isEmpty }

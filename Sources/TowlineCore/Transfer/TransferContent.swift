@@ -1,7 +1,7 @@
-/// The content of a running transfer, for readers.
+/// The readable bytes of a running transfer, for readers of the incomplete file.
 package struct TransferContent: Hashable, Sendable {
-    /// The generation of the bytes. All bytes of one generation belong to one file; the next generation may have
-    /// different bytes at the same offsets.
+    /// The generation, a number that increases when bytes may have changed. All bytes with one number belong to one
+    /// version of the file; the next number may mean different bytes at the same offsets.
     package var generation: Int
     /// The complete length in bytes; `nil` while unknown.
     package var completeLength: Int64?

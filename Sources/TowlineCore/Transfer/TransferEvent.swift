@@ -1,30 +1,31 @@
-/// An event of a transfer. All rare events are of this type; received bytes are not events.
+/// An event of a transfer, the input of its state machine. Received bytes are not events, but all rarer events are of
+/// this type.
 package enum TransferEvent: Sendable {
-    /// The transfer begins, with the bytes of an earlier one (`nil`: without bytes).
+    /// The transfer begins, with the bytes that an earlier one left on disk; `nil`: without bytes.
     case begin(HeldDownload?)
-    /// The transfer begins without bytes, and with a request that was already sent at that time
-    /// (`SmallFilePolicy.plan`). The request's identifier is outside the block of identifiers that the state machine
-    /// uses.
+    /// The transfer begins without bytes, and with a request that was already sent at `startedAt`, before the state
+    /// machine existed (`SmallFilePolicy.plan`). The request's identifier is outside the block of identifiers that the
+    /// state machine uses.
     case takenOver(AttemptPlan, startedAt: Duration)
-    /// A response head arrived and was evaluated.
+    /// The head of an attempt's response arrived and was evaluated, with this verdict.
     case answered(AttemptID, ResponseVerdict)
     /// An attempt ended.
     case ended(AttemptID, AttemptResult)
-    /// The part file (and journal) that `prepare` requested exist.
+    /// The part file (and journal) that the action `prepare` requested exist.
     case prepared
-    /// Opening, creating, verifying or publishing failed.
+    /// Opening, creating, verifying or publishing the file failed. The transfer fails with this error.
     case storageFailed(TowlineError)
-    /// Another program deleted or replaced the part file.
+    /// Another program deleted or replaced the part file. The download starts over.
     case partLost(reason: String)
-    /// Some time has passed.
+    /// A timer fired. The transfer checks stalls, waits and rates.
     case tick
-    /// A checkpoint made these bytes durable.
+    /// A checkpoint (a sync to disk) made these bytes durable.
     case checkpointed(ByteRangeSet)
-    /// A checkpoint failed: only these bytes still count as written.
+    /// A checkpoint (a sync to disk) failed: only these bytes still count as written.
     case checkpointFailed(ByteRangeSet, TowlineError)
-    /// The checksums were computed. `mismatches` contains those that do not match.
+    /// The checksums that the action `verify` requested were computed. `mismatches` contains those that do not match.
     case verified(mismatches: [ChecksumMismatch])
-    /// The file has its final name.
+    /// The file has its final name: the action `publish` succeeded.
     case published
     /// The computer's network is available again, or changed: a request that failed before may succeed now.
     case networkChanged
@@ -35,23 +36,24 @@ package enum TransferEvent: Sendable {
     case stop
 }
 
-/// The result of an attempt, as the transfer sees it.
+/// The result of an attempt (one request and its response), as the transfer sees it.
 package enum AttemptResult: Sendable {
-    /// The body is complete by its own framing.
+    /// The body is complete by its own framing, such as `Content-Length`.
     case complete(AttemptEnd.Framing)
     /// The transfer closed the response: the segment is complete, or the response was not wanted.
     case stopped
-    /// The transfer cancelled it.
+    /// The transfer cancelled the attempt.
     case cancelled
-    /// The transport failed.
+    /// The connection or the HTTP exchange failed.
     case failed(TransportFailure)
-    /// Writing failed.
+    /// Writing the received bytes to disk failed.
     case sinkFailed(TowlineError)
-    /// The overlap before the lease differs from the written bytes.
+    /// The bytes before the assigned range, which were requested again for comparison, differ from the written ones.
     case overlapDiffers
-    /// The content does not match its `Content-Digest`; the bytes that it wrote from this offset on are wrong.
+    /// The content does not match its `Content-Digest`; the bytes that the attempt wrote from this offset on are wrong.
     case digestDiffers(from: Int64)
-    /// The attempt shared a connection and its file is not small. The attempt was abandoned before it took a byte.
+    /// The attempt shared a connection, and its file is not small. The attempt was abandoned before it took a byte, and
+    /// the file is requested again over a connection of its own.
     case needsOwnConnection
 
     /// Returns whether the connection was closed before the response ended, so that the server may count it for a
@@ -77,11 +79,12 @@ package enum AttemptResult: Sendable {
     }
 }
 
-/// The progress of an attempt.
+/// The progress of an attempt (one request and its response).
 package struct AttemptProgress: Hashable, Sendable {
-    /// The end of the bytes of the lease that are written without a gap; `nil` until the response is being written.
+    /// The end of the written bytes, without a gap from the start of the assigned range; `nil` until the response is
+    /// being written.
     package var position: Int64?
-    /// The number of body bytes received, overlap included.
+    /// The number of body bytes received, including bytes that were requested again for comparison.
     package var received: Int64
     /// `true` if a rate limit of the user delays the attempt: bytes wait to be read, so the attempt is not stalled.
     package var isHeldBack: Bool
@@ -94,9 +97,9 @@ package struct AttemptProgress: Hashable, Sendable {
     }
 }
 
-/// The environment of the transfer at the time of an event.
+/// The environment of the transfer at the time of an event. "The host" is the one that gets the next request.
 package struct TransferContext: Sendable {
-    /// The monotonic time.
+    /// The time of the event on the monotonic clock.
     package var now: Duration
     /// The progress of each running attempt.
     package var progress: [(id: AttemptID, progress: AttemptProgress)]
@@ -106,28 +109,30 @@ package struct TransferContext: Sendable {
     package var hostCeiling: Int?
     /// The number of connections of this process to the host, including those of this transfer.
     package var hostConnections: Int
-    /// `true` if other transfers of this process receive bytes from the host of the event's response or attempt.
+    /// `true` if other transfers of this process receive bytes from the host that sent the event's response or served
+    /// its attempt.
     package var othersWork = false
     /// The way in which requests for small files of the host share connections.
     package var sharing: ConnectionSharing
-    /// `true` if this transfer may have connections of its own to the host.
+    /// `true` if this transfer may open connections of its own to the host; if `false`, it waits or shares a
+    /// connection.
     package var mayConnect: Bool
-    /// `true` if this transfer has one of the slots of its batch.
+    /// `true` if this transfer has a slot, one of the downloads that its batch runs at once; if `false`, it waits.
     package var hasSlot = true
-    /// A random number in 0 ..< 1.
+    /// A random number in 0 ..< 1, which varies the waits before retries.
     package var jitter: Double
     /// `true` if the user limited the rate of this transfer or of all transfers.
     package var isLimited = false
-    /// The hosts of the mirrors, in their order.
+    /// The facts about the hosts of the mirrors, in the order of the mirrors.
     package var mirrors: [MirrorHost] = []
-    /// The host that a redirect leads to.
+    /// The facts about the host that a redirect leads to; set only if `leads(_:_:)` names a host for the event.
     package var elsewhere = Elsewhere()
 
     /// The known facts about the host that a redirect leads to.
     package struct Elsewhere: Hashable, Sendable {
         /// The way in which requests for its small files share connections.
         package var sharing = ConnectionSharing.none
-        /// `true` if this transfer may have connections of its own to the host.
+        /// `true` if this transfer may open connections of its own to the host.
         package var mayConnect = true
         /// The time before which the host wants no requests; `nil`: at any time.
         package var notBefore: Duration?

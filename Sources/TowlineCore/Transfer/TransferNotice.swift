@@ -8,7 +8,7 @@ package struct TransferNotice: Hashable, Sendable {
         case warning
     }
 
-    /// A stable name for programs, such as `restarted`.
+    /// The kind of a notice. Its raw value is a stable name for programs, such as `restarted`.
     package enum Kind: String, Sendable {
         /// The download resumes with existing bytes.
         case resumed
@@ -20,7 +20,7 @@ package struct TransferNotice: Hashable, Sendable {
         case waiting
         /// The server limits connections or rate.
         case limited
-        /// A URL of the file is no longer used.
+        /// A URL of the file is no longer used, because it failed or has another file.
         case sourceLeftOut
         /// A redirect was followed.
         case redirected
@@ -36,7 +36,7 @@ package struct TransferNotice: Hashable, Sendable {
         case alreadyFinished
     }
 
-    /// The importance.
+    /// The importance of the notice.
     package let level: Level
     /// The kind of notice.
     package let kind: Kind

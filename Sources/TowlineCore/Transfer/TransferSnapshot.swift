@@ -8,26 +8,27 @@ package struct TransferSnapshot: Hashable, Sendable {
     package var completeLength: Int64?
     /// The number of written bytes, from this transfer and earlier ones.
     package var heldBytes: Int64
-    /// The number of bytes that existed when this transfer began.
+    /// The number of bytes of an earlier transfer that this one reuses.
     package var resumedBytes: Int64
     /// The number of body bytes received in this transfer, repeated ones included.
     package var receivedBytes: Int64
-    /// The rate in bytes per second, smoothed over the last seconds; `nil` while unknown.
+    /// The download rate in bytes per second, smoothed over the last seconds; `nil` while unknown.
     package var rate: Double?
-    /// The time to the end at that rate; `nil` while unknown.
+    /// The estimated time until the last byte, at the current rate; `nil` while unknown.
     package var remaining: Duration?
     /// The number of connections in use.
     package var connections: Int
-    /// The way in which the transfer shared its connection with other transfers.
+    /// The way in which the transfer shared its connection with other transfers, as of its last complete response.
     package var sharing = ConnectionSharing.none
-    /// The reason, in words, why another transfer could not resume with the written bytes; `nil` if none is known.
+    /// The reason, in words, why another transfer could not resume with the written bytes but would start over; `nil`
+    /// if it could resume, or if no reason is known.
     package var startsOverBecause: String?
-    /// The current wait; `nil` if the transfer does not wait.
+    /// The wait before the next request; `nil` if the transfer does not wait.
     package var wait: Wait?
 
-    /// A wait of a transfer.
+    /// A wait of a transfer before its next request.
     package struct Wait: Hashable, Sendable {
-        /// The remaining time.
+        /// The remaining time of the wait.
         package var remaining: Duration
         /// The reason, in words.
         package var reason: String

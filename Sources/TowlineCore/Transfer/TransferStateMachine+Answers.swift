@@ -1,4 +1,4 @@
-/// The reactions to the verdicts about responses.
+/// The reactions to response heads, after each was evaluated with a verdict.
 extension TransferStateMachine {
     mutating func answered(
         _ id: AttemptID, _ verdict: ResponseVerdict, _ context: TransferContext
@@ -53,7 +53,7 @@ extension TransferStateMachine {
         }
     }
 
-    /// Records an accepted response and its checksum fields, which error messages name.
+    /// Records that a response is accepted, and its checksum fields, which error messages name.
     mutating func accept(_ id: AttemptID, _ facts: ResponseFacts) {
         budget.serves(attempts.count { $0.id == id || $0.isAccepted && !$0.isDismissed })
         attempts.change(id) {
@@ -100,7 +100,7 @@ extension TransferStateMachine {
         return actions
     }
 
-    /// Adopts the first response of a generation, which defines the file.
+    /// Adopts the first response since the transfer began or restarted, which defines the file's length and validators.
     private mutating func adoptFirst(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction] {
         if let actions = confirm(id, facts) { return actions }
         adopt(id, facts)
@@ -119,7 +119,7 @@ extension TransferStateMachine {
         var facts = facts
         if facts.representation.completeLength == nil {
             facts.representation.completeLength = lengthGivenUp(facts, weakly: false)
-            lengthOnceKnown = lengthGivenUp(facts, weakly: true)
+            minimumLength = lengthGivenUp(facts, weakly: true)
         }
         adopt(id, facts)
         if let length = facts.representation.completeLength { ledger.learn(completeLength: length) }
@@ -185,7 +185,7 @@ extension TransferStateMachine {
         return notices + announceStartingOver() + [.prepare(plan)]
     }
 
-    /// Returns a notice about a content coding, because the file is saved without decoding.
+    /// Returns a notice that the file is saved without decoding; empty if the response has no content coding.
     private func codingNotice(_ facts: ResponseFacts) -> [TransferAction] {
         if let label = facts.label, !CodingLabel.isKnown(label) {
             let name = TerminalSafeText.make(label, width: 20)
@@ -203,7 +203,7 @@ extension TransferStateMachine {
 
     func learnAction() -> TransferAction { .learn(representation ?? Representation(), checksums) }
 
-    /// Handles a response that does not answer the range: retries once, then stops using ranges.
+    /// Handles a response that does not contain the requested range: retries once, then starts over without ranges.
     mutating func rangeRefused(
         _ id: AttemptID, _ reason: String, _ context: TransferContext
     ) -> [TransferAction] {
@@ -223,7 +223,8 @@ extension TransferStateMachine {
             + startOver(because: reason, isChange: false, waits: true)
     }
 
-    /// Continues with the `others` attempts that receive bytes. After four refusals, no connection is added.
+    /// Continues with only the `others` (a number of) attempts that receive bytes. After four refused ranges, no
+    /// connection is added.
     mutating func goOnWith(_ others: Int, _ context: TransferContext) -> [TransferAction] {
         limitConnections(to: others, context)
         if tally.refusals >= 4, mirrors.isEmpty { isSingle = true }
@@ -232,7 +233,8 @@ extension TransferStateMachine {
 
     // MARK: Expired links and busy servers
 
-    /// Handles a refusal after earlier success: a signed link has expired, or the connection is one too many.
+    /// Handles a refusal (401, 403, 404 or 410) by a URL that worked before: a signed link has expired, or the server
+    /// allows no further connection.
     private mutating func linkExpired(
         _ id: AttemptID, _ status: Int, _ error: TowlineError, _ context: TransferContext
     ) -> [TransferAction] {
@@ -255,8 +257,9 @@ extension TransferStateMachine {
         return actions + [.notice(TransferNotice(.info, .retrying, text))]
     }
 
-    /// Handles a temporary refusal. If `isOfHost`, the wait applies to every download from the host, not only this
-    /// file.
+    /// Handles a temporary refusal: waits and retries, or fails after too many tries. `retryAfter`: the wait that the
+    /// server requested; if `isOfHost`, it applies to every download from the host. `overloaded`: the host wants fewer
+    /// requests.
     mutating func busy(
         _ id: AttemptID, _ reason: String, _ retryAfter: Duration?, _ overloaded: Bool, isOfHost: Bool,
         _ context: TransferContext

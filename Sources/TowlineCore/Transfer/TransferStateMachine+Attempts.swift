@@ -1,20 +1,22 @@
 /// The running attempts.
 extension TransferStateMachine {
-    /// A running attempt and its progress.
+    /// A running attempt (one request and its response) and its progress.
     struct Attempt: OfAttempt, Sendable {
         var plan: AttemptPlan
         var id: AttemptID { plan.id }
         let startedAt: Duration
         var isAccepted: Bool { acceptedAt != nil }
         var acceptedAt: Duration?
-        /// The offset at which the response ends or is stopped. The lease may end earlier, if other connections are to
-        /// take over the rest.
+        /// The offset at which the response ends or is stopped. The range assigned to the attempt may end earlier, if
+        /// other connections are to take over the rest.
         var bound: Int64
-        /// The offset at which the attempt waits for another connection; `.max` if it does not wait.
+        /// The offset at which the attempt pauses, because another connection may deliver the next bytes; `.max`: no
+        /// pause.
         var heldAt = Int64.max
-        /// The time until the attempt may wait there, and whether the wait is extended because the next bytes arrive.
+        /// The time until the attempt may pause at `heldAt`, and whether the pause is extended because the next bytes
+        /// arrive.
         var holdUntil = Duration.zero, isHeldLonger = false
-        /// `true` once bytes of the attempt are written: from then on, the attempt is no experiment.
+        /// `true` once bytes of the attempt are written: from then on, another response may be stopped in favor of it.
         var hasDelivered = false
         /// The name of the field with the checksum of the response's content; `nil` if the response has no such field.
         var digestField: String?
@@ -22,20 +24,20 @@ extension TransferStateMachine {
         var isDismissed = false
         /// The position at dismissal. The attempt may write more bytes before the cancellation takes effect.
         var dismissedAt: Int64?
-        /// `true` if the bytes that the attempt wrote are not trusted.
+        /// `true` if the bytes that the attempt wrote may be wrong or lost. They do not count as written.
         var isDisbelieved = false
-        /// `true` if held bytes that the attempt compares with were discarded after its request.
+        /// `true` if the written bytes with which the attempt compares its first ones were discarded after its request.
         var hasLostItsSeam = false
         var position: Int64
         var received: Int64 = 0
         var lastProgressAt: Duration
         var estimator = ThroughputEstimator(timeConstant: .seconds(2))
-        /// The throughput of the last moments. A new connection still accelerates, so it ends sooner than its average
-        /// rate predicts.
+        /// The rate in the last moments, in bytes per second. A new connection still accelerates, so it ends sooner
+        /// than its average rate predicts.
         var recent = ThroughputEstimator(timeConstant: .milliseconds(600))
         /// The highest rate of the attempt, in bytes per second.
         var bestRate = 0.0
-        /// The time since when the attempt is far slower than expected; `nil` if it is not slow.
+        /// The time since when the rate of the attempt is far below the expected one; `nil` if it is not slow.
         var slowSince: Duration?
 
         init(plan: AttemptPlan, startedAt: Duration, lastProgressAt: Duration) {
@@ -52,11 +54,12 @@ extension TransferStateMachine {
             var bytes: Int64
             /// `true` if bytes were written.
             var hasWritten = false
-            /// The end of the written bytes, which begin at the lease's start; `nil` if they are not trusted.
+            /// The end of the written bytes, which begin at the start of the assigned range; `nil` if they do not count
+            /// as written.
             var claims: Int64?
         }
 
-        /// Returns the part of `range` that has not arrived. Bytes received but not yet written, up to a whole small
+        /// Returns the end of `range` that has not arrived yet. Bytes received but not yet written, up to a whole small
         /// file, need no other request.
         func notArrived(of range: ByteRange) -> ByteRange {
             let next = plan.lease.lowerBound - plan.overlap + received
@@ -82,22 +85,23 @@ extension TransferStateMachine {
         }
     }
 
-    /// The attempts that are not dismissed.
+    /// The attempts that are not dismissed, that is, neither cancelled nor refused.
     var live: [Attempt] { attempts.filter { !$0.isDismissed } }
-    /// The number of attempts that are not dismissed.
+    /// The number of attempts that are not dismissed, that is, neither cancelled nor refused.
     var liveCount: Int { attempts.count { !$0.isDismissed } }
 
     /// Returns the number of attempts that receive bytes, except `other`. An attempt without bytes for three seconds
     /// does not show what the server allows. If no new byte was written for a stall timeout, no attempt counts,
     /// whatever heads and overlaps arrive.
     func workingCount(_ context: TransferContext, besides other: AttemptID? = nil) -> Int {
-        guard !isBarren(context) else { return 0 }
+        guard !hasNoRecentProgress(context) else { return 0 }
         return attempts.count { isWorking($0, context) && $0.id != other }
     }
 
-    /// Returns the same number for the primary alone: one server's attempts say nothing about another server.
+    /// Returns the number of attempts at the primary source that receive bytes, except `other`; see `workingCount`. The
+    /// attempts at one server say nothing about another server.
     func workingAtPrimary(_ context: TransferContext, besides other: AttemptID? = nil) -> Int {
-        guard !isBarren(context) else { return 0 }
+        guard !hasNoRecentProgress(context) else { return 0 }
         return attempts.count { isWorking($0, context) && $0.id != other && $0.plan.source == .primary }
     }
 
@@ -107,8 +111,9 @@ extension TransferStateMachine {
         !attempt.isDismissed && attempt.isAccepted && now - attempt.lastProgressAt < .seconds(3)
     }
 
-    /// Returns the host that currently sends bytes for the primary; `nil` if no host does.
-    package func worksAt(now: Duration) -> HTTPURL.Origin? {
+    /// Returns the host that currently sends bytes for the primary, the source that defines the file; `nil` if no host
+    /// does.
+    package func activeHost(now: Duration) -> HTTPURL.Origin? {
         attempts.first { isWorking($0, now) && $0.plan.source == .primary }?.plan.url.origin
     }
 }

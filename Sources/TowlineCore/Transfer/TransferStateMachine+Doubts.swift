@@ -1,8 +1,8 @@
 /// Checks that decide which of several sources sent correct bytes, and the reactions to their results.
 ///
 /// The checksum of the whole file decides only at the end, and an entity tag is only a claim. Therefore each mirror is
-/// asked once for a sample: bytes that the primary has just delivered. A mirror with different bytes is left out before
-/// it has delivered much, and is available if the primary turns out to be wrong.
+/// asked once for a sample: bytes that the primary, the source that defines the file, has just delivered. A mirror with
+/// different bytes is left out before it has delivered much, and is available if the primary turns out to be wrong.
 extension TransferStateMachine {
     /// Returns whether bytes that an earlier transfer left on disk may be used.
     ///
@@ -29,7 +29,8 @@ extension TransferStateMachine {
 
     // MARK: The sample
 
-    /// Requests a sample from each mirror that works and was not asked yet: bytes that the primary has delivered.
+    /// Requests a sample from each mirror that works and was not asked yet: bytes that the primary source has
+    /// delivered, for comparison.
     mutating func compareMirrors(_ context: TransferContext) -> [TransferAction] {
         guard !mirrors.isEmpty, mirrorRung != nil, let end = sampleEnd else { return [] }
         var actions: [TransferAction] = []
@@ -46,7 +47,8 @@ extension TransferStateMachine {
         return actions
     }
 
-    /// The end of the bytes that the primary delivered last; `nil` if fewer than 64 KiB precede it.
+    /// The end of the sample to request: the highest offset that the primary source has reached with at least 64 KiB
+    /// before it; `nil` if it has delivered less.
     private var sampleEnd: Int64? {
         let ends = live.filter { attempt in
             attempt.plan.source == .primary && attempt.isAccepted && !attempt.isDisbelieved
@@ -55,7 +57,7 @@ extension TransferStateMachine {
         return ends.map(\.position).filter { ledger.writtenBefore($0) >= Self.weakOverlap }.max()
     }
 
-    /// Records that a mirror has sent its sample, and that no byte of it differed.
+    /// Records that the comparison of a mirror's sample has ended without a difference.
     mutating func compared(_ attempt: Attempt, _ index: Int) -> [TransferAction] {
         // A mirror that sends less than the requested sample is not asked again.
         mirrors[index].sample = attempt.received >= attempt.plan.overlap ? .same : .unknown
@@ -64,7 +66,8 @@ extension TransferStateMachine {
 
     // MARK: Doubts
 
-    /// Handles a source whose bytes differ from the held bytes at the same offsets.
+    /// Handles a source whose bytes differ from the written bytes at the same offsets: a mirror is left out, or the
+    /// download starts over.
     mutating func seamDiffers(_ attempt: Attempt) -> [TransferAction] {
         // The held bytes were already discarded as those of another source, so this source is not at fault.
         guard !attempt.hasLostItsSeam else { return [] }
@@ -74,9 +77,9 @@ extension TransferStateMachine {
         if case .mirror(let index) = attempt.plan.source {
             // A mirror with a matching sample is trusted more than a mirror without a known result.
             let isKnown = mirrors[index].sample == .same
-            return condemn(isKnown ? others.first { mirrors[$0].sample != .same } ?? index : index)
+            return excludeMirror(isKnown ? others.first { mirrors[$0].sample != .same } ?? index : index)
         }
-        if let index = others.first { return condemn(index) }
+        if let index = others.first { return excludeMirror(index) }
         let size = ByteCountText.format(attempt.plan.overlap)
         let reason =
             "the file on the server differs from the bytes downloaded earlier (the last \(size) before the resume"
@@ -89,7 +92,7 @@ extension TransferStateMachine {
         return startOver(because: reason, isChange: false, waits: true)
     }
 
-    /// Discards held bytes that are no longer trusted. A comparison with them no longer counts.
+    /// Discards written bytes that may be wrong. A running comparison with them no longer counts.
     mutating func giveUp(_ range: ByteRange) {
         ledger.withdraw(range)
         for index in attempts.indices where attempts[index].plan.seam.intersection(range) != nil {
@@ -97,8 +100,9 @@ extension TransferStateMachine {
         }
     }
 
-    /// Leaves out a mirror whose bytes differ from those of the other sources, and withdraws its bytes.
-    mutating func condemn(_ index: Int) -> [TransferAction] {
+    /// Leaves out a mirror whose bytes differ from those of the other sources, and discards the bytes that came from
+    /// it. A stream fails instead.
+    mutating func excludeMirror(_ index: Int) -> [TransferAction] {
         if terms.isStream, !mirrors[index].brought.isEmpty {
             return fail(
                 TowlineError(
@@ -123,7 +127,7 @@ extension TransferStateMachine {
         return bytes
     }
 
-    /// Withdraws all bytes that a mirror has delivered, and cancels its attempts.
+    /// Discards all bytes that a mirror has delivered, and cancels its attempts.
     private mutating func withdrawAll(from index: Int) -> [TransferAction] {
         let suspect = bytes(from: index)
         var actions: [TransferAction] = []
@@ -145,7 +149,8 @@ extension TransferStateMachine {
         return suspect.ranges.map { .withdraw($0) } + [.notice(TransferNotice(.warning, .retrying, message))]
     }
 
-    /// Withdraws the bytes that came from mirrors after a checksum mismatch, so that the primary sends them again.
+    /// Discards the bytes that came from mirrors after a checksum mismatch, so that the primary source sends them
+    /// again.
     ///
     /// - Returns: `nil` if mirrors cannot be the cause.
     mutating func doubtMirrors() -> [TransferAction]? {
@@ -176,7 +181,7 @@ extension TransferStateMachine {
         return startOver(because: reason, isChange: false)
     }
 
-    /// Fails because no source is left to ask, unless an unproven response can be accepted.
+    /// Fails because no source is left to ask, unless an earlier response whose end nobody confirmed can be the file.
     mutating func failSources(_ error: TowlineError) -> [TransferAction] {
         if let actions = acceptUnproven(insteadOf: error) { return actions }
         // No other source sent a byte after the mismatch of the primary's bytes, so the mismatch is the error. The
@@ -185,15 +190,15 @@ extension TransferStateMachine {
         return (replacesPart ? [.setAside] : []) + fail(refutation)
     }
 
-    /// The maximum number of tries, before its first byte, of a source that replaces a refuted one: the checksum may be
-    /// wrong, and the user must not wait long for an unreachable server.
+    /// The maximum number of tries, before its first byte, of a source that replaces one whose file does not match the
+    /// user's checksum: the checksum may be wrong, and the user must not wait long for an unreachable server.
     static let triesAfterRefutation = 3
 
-    /// Replaces the primary, whose bytes alone do not match the user's checksum, with a mirror that may have other
-    /// bytes.
+    /// Replaces the primary source, whose bytes alone do not match the user's checksum, with a mirror that may have
+    /// other bytes.
     ///
-    /// A mirror with a matching sample is not used: the checksum itself is wrong then, or both sources are, and another
-    /// complete download would show nothing new.
+    /// A mirror whose compared bytes were the same is not used: the checksum itself is wrong then, or both sources are,
+    /// and another complete download would show nothing new.
     ///
     /// - Returns: `nil` if no mirror can replace the primary.
     mutating func replacePrimary(refutedBy error: TowlineError) -> [TransferAction]? {
@@ -228,8 +233,9 @@ extension TransferStateMachine {
         return promote(next) + startOver(because: reason, isChange: false)
     }
 
-    /// Returns the held bytes that count as written. If the part file is a copy, the last byte of each run is requested
-    /// again, so that the bytes before it are compared. A checksum of the whole file makes this unnecessary.
+    /// Returns the bytes of an earlier transfer that count as written. If the part file is a copy, the last byte of
+    /// each run is requested again, so that the bytes before it are compared. A checksum of the whole file makes this
+    /// unnecessary.
     func believed(_ held: HeldDownload) -> ByteRangeSet {
         guard checksums.isEmpty else { return held.written }
         if !held.isDoubtful, held.representation.validator == .weak { return weaklyBelieved(held.written) }
@@ -241,8 +247,8 @@ extension TransferStateMachine {
         return believed
     }
 
-    /// `true` if a missing part file is an error. Publishing renames the part file and does its own checks. A restart
-    /// or an end discards the part file.
+    /// `true` if the lack of the part file is an error. Publishing renames the part file and does its own checks. A
+    /// restart or an end discards the part file.
     var isPartExpected: Bool {
         switch phase {
         case .publishing, .draining(.restart), .draining(.end): false

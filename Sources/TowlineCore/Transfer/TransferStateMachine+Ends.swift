@@ -61,7 +61,7 @@ extension TransferStateMachine {
         guard ranges != .works || attempt.plan.question.asked == .whole else {
             return attempt.received == 0 ? failed(attempt, cut, context) : []
         }
-        if framing != .delimited, attempt.position < lengthOnceKnown ?? 0 { return failed(attempt, cut, context) }
+        if framing != .delimited, attempt.position < minimumLength ?? 0 { return failed(attempt, cut, context) }
         if framing.needsProof, let actions = unprovenEnd(attempt, framing) { return actions }
         ledger.learn(completeLength: attempt.position)
         representation?.completeLength = attempt.position
@@ -69,7 +69,7 @@ extension TransferStateMachine {
             + noticeWithoutLength(attempt.position, framing)
     }
 
-    /// Returns a notice that nothing proves the length of the file, if the framing requires one.
+    /// Returns a notice that nothing proves the length of the file; empty if the way in which the body ended proves it.
     func noticeWithoutLength(_ length: Int64, _ framing: AttemptEnd.Framing) -> [TransferAction] {
         let notice = TransferNotice.withoutLength(length, framing, isIgnored: terms.ignoresLength)
         return notice.map { [.notice($0)] } ?? []
@@ -119,18 +119,19 @@ extension TransferStateMachine {
         }
     }
 
-    /// Makes the next request use a connection of its own, because a shared one failed or the file is not small.
+    /// Makes the next request use a connection of its own, because the shared one of `attempt` failed or the file is
+    /// not small.
     private mutating func leaveShared(_ attempt: Attempt, _ context: TransferContext) {
         needsOwnConnection = true
         if attempt.plan.question.asked == .whole { rangeDoubt.asksPlain = true }
         // A redirecting link may be valid only once, so its target is kept for the next request.
         guard !attempt.plan.chain.isEmpty, beginsAnew else { return }
-        lead = Lead(url: attempt.plan.url, chain: attempt.plan.chain, since: context.now)
+        pendingRedirect = PendingRedirect(url: attempt.plan.url, chain: attempt.plan.chain, since: context.now)
     }
 
-    /// Returns whether a failure on a shared connection says nothing about this file. The end or stall of a connection
-    /// affects all its streams (RFC 9113 §6.8). If several connections begin together, the server may not want all of
-    /// them.
+    /// Returns whether a failure on a shared connection says nothing about this file, so that it does not count. The
+    /// end or stall of a connection affects all its streams (RFC 9113 §6.8). If several connections begin together
+    /// (`sharing`), the server may not want all of them.
     private func saysNothing(_ kind: TransportFailure.Kind, of sharing: ConnectionSharing) -> Bool {
         switch kind {
         case .closedBeforeHead, .streamRefused, .headTimedOut, .bodyCut: true
@@ -139,11 +140,13 @@ extension TransferStateMachine {
         }
     }
 
-    /// The minimum number of tries left when other transfers of the process release the connections that a server
-    /// allows.
+    /// The number of tries that a transfer keeps for the time after other transfers of the process have released the
+    /// connections that a server allows.
     private static let triesAfterOthers = 3
 
-    /// Counts an attempt that received no bytes, and waits or fails.
+    /// Counts an attempt that received no bytes, and waits before the next one, or fails with `code`. `wait`: the wait
+    /// that the server requested. `limit`: the maximum number of tries before the first byte; `nil`: only the user's
+    /// limit.
     ///
     /// - Parameter isTooMany: `true` if the failure is typical of one connection too many. Other transfers of this
     ///   process that receive bytes from the host may use all allowed connections. This transfer must not fail because
@@ -197,8 +200,8 @@ extension TransferStateMachine {
         return [.notice(TransferNotice(.info, .retrying, text))]
     }
 
-    /// Starts the next attempt at once and resets the back-off: failures on the old network say nothing about the new
-    /// one. A wait that the server asked for stays, because it concerns the server.
+    /// Starts the next attempt at once and resets the waits and counts of failures: failures on the old network say
+    /// little about the new network. A wait that the server asked for stays, because it concerns the server.
     mutating func networkChanged() -> [TransferAction] {
         guard phase == .running, liveCount == 0, notBefore != nil, !waitsForServer else { return [] }
         (tally.failures, tally.discards) = (0, 0)
@@ -211,7 +214,8 @@ extension TransferStateMachine {
         return [.notice(TransferNotice(.info, .retrying, text))]
     }
 
-    /// Discards bytes that are not durable after a failed sync: Linux may drop pages whose write-back failed.
+    /// Discards the bytes that are not in `durable` after a failed sync: Linux may drop pages whose write-back failed.
+    /// A second failed sync ends the transfer with `error`.
     mutating func lostBytes(_ durable: ByteRangeSet, _ error: TowlineError) -> [TransferAction] {
         tally.syncFailures += 1
         // The journal may claim more, but the last bytes of a copied part file are not trusted yet.

@@ -49,6 +49,8 @@ extension TransferStateMachine {
                     : "The file was not saved under its final name. Check the checksum, or download again"))
     }
 
+    /// Returns the error for bytes that do not match a checksum from the server.
+    ///
     /// - Parameters:
     ///   - subject: the subject of the error message, with its verb.
     ///   - field: the name of the field with the checksum; `nil` if unknown.
@@ -67,9 +69,10 @@ extension TransferStateMachine {
 
     private static func named(_ field: String?) -> String { field.map { " (\($0))" } ?? "" }
 
-    /// Requests all bytes once more, because a bit may have flipped in transit.
+    /// Requests all bytes once more after a mismatch with the server's checksum, because a bit may have flipped in
+    /// transit.
     ///
-    /// - Returns: `nil` if bytes were already requested a second time, or if written bytes cannot be withdrawn.
+    /// - Returns: `nil` if bytes were already requested a second time, or if written bytes cannot be discarded.
     private mutating func repeatAll(_ field: ServerChecksum?) -> [TransferAction]? {
         let all = ByteRange(0, ledger.completeLength ?? 0)
         guard !terms.isStream, !all.isEmpty, repeated.intersection(all).isEmpty else { return nil }
@@ -88,8 +91,8 @@ extension TransferStateMachine {
         return [.withdraw(wrong), .notice(TransferNotice(.warning, .retrying, text))]
     }
 
-    /// Handles content of a response that does not match the response's own checksum. The bytes are requested a second
-    /// time. A second mismatch means that the checksum is wrong.
+    /// Handles content of a response that does not match the response's own checksum. The bytes from the offset `start`
+    /// on are requested a second time. A second mismatch means that the checksum is wrong.
     mutating func wrongContent(_ attempt: Attempt, from start: Int64) -> [TransferAction] {
         let field = attempt.digestField
         if terms.isStream { return fail(wrongByServer("the received bytes do", field)) }

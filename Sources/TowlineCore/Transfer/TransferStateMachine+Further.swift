@@ -1,12 +1,12 @@
-/// The use of further connections. Each is an experiment: a running response is stopped only after another connection
-/// has delivered proven bytes (DESIGN.md §5).
+/// The use of further connections, which are added to the first one. Each is an experiment: a running response is
+/// stopped only after another connection has delivered proven bytes (DESIGN.md §5).
 ///
 /// A lease is the range that an attempt is to deliver. `Attempt.bound` is the offset at which its response ends unless
 /// it is stopped. A further connection takes over the end of a lease at once. The response waits there for a moment, so
 /// that no byte arrives twice, and is stopped if others deliver all of its rest. Otherwise it continues, and takes back
 /// the bytes that no other attempt delivers.
 extension TransferStateMachine {
-    /// The reason why a further connection delivered no bytes.
+    /// The reason why a further connection, one beside the first, delivered no bytes.
     struct Refusal: Sendable {
         var reason: String
         /// `true` if the server allows no more connections, or responds differently over another one. Any other failure
@@ -14,7 +14,7 @@ extension TransferStateMachine {
         var isLimit = true
         /// `true` if the server wants fewer connections, which concerns all downloads from this host.
         var concernsHost = false
-        /// `true` if the response does not answer the range.
+        /// `true` if the response does not contain the requested range.
         var isAboutRanges = false
         /// `true` if the same request without `If-Range` may succeed.
         var mayBeIfRange = false
@@ -29,7 +29,7 @@ extension TransferStateMachine {
             isLimit = RetryPolicy.mayBeTooMany(failure.kind)
         }
 
-        /// Creates a refusal from a verdict; `nil` if the verdict is no refusal.
+        /// Creates a refusal from the verdict on a response; `nil` if the verdict does not refuse the connection.
         init?(_ verdict: ResponseVerdict) {
             reason = "the server refused a further connection"
             switch verdict {
@@ -46,18 +46,19 @@ extension TransferStateMachine {
         }
     }
 
-    /// The time after which a lowered number of connections is raised again, at first and at most.
+    /// The time after which a connection limit that a refusal lowered is raised again, at first and at most.
     private static let recovery = Duration.seconds(20), longestRecovery = Duration.seconds(3600)
 
-    /// Returns whether an attempt at the primary has delivered no byte yet while other responses run.
+    /// Returns whether an attempt at the primary source has delivered no byte yet while other responses of the source
+    /// run. Its failure then only means fewer connections.
     func isExperiment(_ attempt: Attempt, _ context: TransferContext) -> Bool {
         let hasBrought = attempt.isAccepted && attempt.position > attempt.plan.lease.lowerBound
-        guard attempt.plan.source == .primary, !hasBrought, !isBarren(context) else { return false }
+        guard attempt.plan.source == .primary, !hasBrought, !hasNoRecentProgress(context) else { return false }
         return live.contains { $0.id != attempt.id && $0.isAccepted && $0.plan.source == .primary }
     }
 
-    /// Returns whether the first bytes of an experiment differ only because it reached another version: the response
-    /// that delivered the held bytes still runs, and belongs to a single version.
+    /// Returns whether the first bytes of an additional connection differ only because it reached another version of
+    /// the file: the response that delivered the written bytes still runs, and belongs to a single version.
     func isOfAnotherVersion(_ attempt: Attempt, _ context: TransferContext) -> Bool {
         isExperiment(attempt, context)
             && live.contains { other in
@@ -67,8 +68,8 @@ extension TransferStateMachine {
             }
     }
 
-    /// Ends an experiment that failed. Its range returns to the running response, and fewer connections are used from
-    /// now on. Running responses are not disturbed.
+    /// Ends an attempt on an additional connection that was refused. Its range returns to the running response, and
+    /// fewer connections are used from now on. Running responses are not disturbed.
     mutating func giveBack(
         _ attempt: Attempt, _ refusal: Refusal, _ context: TransferContext
     ) -> [TransferAction] {
@@ -111,7 +112,8 @@ extension TransferStateMachine {
 
     // MARK: Ranges
 
-    /// Gives the end of a lease to another connection.
+    /// Reassigns the bytes from `offset` to the end of an attempt's range, for another connection. The attempt's
+    /// response pauses there for a moment (`hold`).
     mutating func yield(_ id: AttemptID, from offset: Int64, to source: SourceID) -> [TransferAction] {
         // If only a checksum proves the bytes, two sources never write the same range.
         if mirrorRung == .checksum, attempts[id]?.plan.source != source { return stop(id, at: offset) }
@@ -121,12 +123,15 @@ extension TransferStateMachine {
         return []
     }
 
-    /// The shortest and longest wait of a response for another connection, which has to connect, ask and deliver.
+    /// The shortest and longest pause of a response at the bytes of another connection, which has to connect, send a
+    /// request and deliver.
     private static let shortestHold = Duration.milliseconds(250), longestHold = Duration.seconds(1)
-    /// The additional wait while another connection delivers the next bytes, and only the bytes after them are missing.
+    /// The additional pause while another connection delivers the next bytes, and only the bytes after them are
+    /// missing.
     private static let patientHold = Duration.seconds(2)
 
-    /// Tells responses at which offset to wait. A response that takes its rest back no longer waits.
+    /// Returns the actions that make responses pause before bytes that another connection may deliver. A response whose
+    /// range was extended again no longer pauses.
     mutating func hold(_ context: TransferContext) -> [TransferAction] {
         live.compactMap { attempt in
             guard let end = ledger.lease(of: attempt.id)?.upperBound else { return nil }
@@ -145,14 +150,14 @@ extension TransferStateMachine {
         }
     }
 
-    /// Ends a response at an offset.
+    /// Makes the response of an attempt end at an offset.
     mutating func stop(_ id: AttemptID, at end: Int64) -> [TransferAction] {
         setBound(of: id, to: end)
         return [.shrink(id, end: end)]
     }
 
-    /// Returns the range that an attempt writes unless it is stopped: from the start of its lease to the end of its
-    /// response; `nil` if it has no lease.
+    /// Returns the range that an attempt writes unless it is stopped: from the next byte of its assigned range to the
+    /// end of its response; `nil` if no range is assigned to it.
     package func response(of id: AttemptID) -> ByteRange? {
         guard let lease = ledger.lease(of: id), let attempt = attempts[id] else { return nil }
         return ByteRange(lease.lowerBound, max(lease.upperBound, min(attempt.bound, ledger.whole.upperBound)))
@@ -164,18 +169,18 @@ extension TransferStateMachine {
         if end < ledger.lease(of: id)?.upperBound ?? 0 { ledger.shrink(id, to: end) }
     }
 
-    /// Extends the lease of each running response over bytes that it has still to send and that no other attempt
-    /// delivers.
+    /// Extends the assigned range of each running response over bytes that it has still to send and that no other
+    /// attempt delivers.
     mutating func reclaim() {
         for attempt in live where attempt.isAccepted && !attempt.plan.isRace && !attempt.isDisbelieved {
             ledger.extend(attempt.id, to: attempt.bound)
         }
     }
 
-    /// The distance in bytes before its hold offset at which a waiting response may be stopped: it takes data in
-    /// pieces, and a piece that crosses the offset waits as a whole.
+    /// The distance in bytes before its pause offset at which a pausing response may be stopped. A response receives
+    /// data in blocks up to this size, and a block that crosses the offset waits as a whole.
     private static let largestPiece: Int64 = 2 << 20
-    /// The maximum ratio between the rates of a connection and of a slower one that relieves it.
+    /// The maximum ratio between the rate of a response and that of a slower connection that may replace its rest.
     private static let tooSlow = 8.0
 
     /// Stops responses whose remaining bytes other attempts deliver, but not before they have almost reached these
@@ -195,7 +200,8 @@ extension TransferStateMachine {
         return actions
     }
 
-    /// Records which further connections have written their first bytes, and dismisses those that began too late.
+    /// Records which further connections have written their first bytes, and cancels those that began too late: another
+    /// response has already passed their first byte.
     private mutating func noteDeliveries() -> [TransferAction] {
         var actions: [TransferAction] = []
         for newcomer in live where newcomer.isAccepted && !newcomer.hasDelivered {
@@ -214,8 +220,9 @@ extension TransferStateMachine {
         return actions
     }
 
-    /// Returns whether each byte of a range is written, or leased to an attempt that has delivered bytes and is not far
-    /// slower. A response is not cut for a range that was refused to others, or that they deliver too late.
+    /// Returns whether `attempt` may stop before a range: each byte is written, or assigned to an attempt that has
+    /// delivered bytes and is not far slower. A response is not stopped before a range that was refused to others, or
+    /// that they deliver too late.
     private func isRelieved(_ attempt: Attempt, of range: ByteRange, _ context: TransferContext) -> Bool {
         var provided = ledger.written
         for other in live where other.id != attempt.id && other.hasDelivered && !other.plan.isRace {
@@ -233,12 +240,12 @@ extension TransferStateMachine {
 
     /// The round-trip time in seconds below which a server is near: the throughput of a near server shows at once.
     private static let near = 0.02
-    /// The time during which a response of a near server is watched before it is shared.
+    /// The time during which the first response of a near server is watched before its range is divided.
     private static let firstLook = Duration.milliseconds(20)
 
-    /// Returns whether it is too early to share responses: bytes that the server already sent on a response are lost if
-    /// it is cut. The first response of a near server may end soon, other responses may end soon once one has, and a
-    /// rate limit may soon hold bytes back.
+    /// Returns whether it is too early to divide the ranges of responses: bytes that the server already sent on a
+    /// response are lost if it is cut. The first response of a near server may end soon, other responses may end soon
+    /// once one has, and a rate limit may soon hold bytes back.
     func isTooYoung(_ context: TransferContext) -> Bool {
         let accepted = live.filter(\.isAccepted)
         if accepted.isEmpty || accepted.contains(where: { $0.recent.rate != nil }) { return false }
@@ -252,7 +259,8 @@ extension TransferStateMachine {
         return live.compactMap(\.acceptedAt).min().map { $0 + Self.firstLook }
     }
 
-    /// Returns whether the rate of its first bytes predicts that a response ends soon.
+    /// Returns whether a response is expected to end so soon, at the rate of its first bytes, that dividing its range
+    /// gains nothing.
     func endsSoon(_ attempt: Attempt) -> Bool {
         guard let start = attempt.acceptedAt, now > start, attempt.received > 0 else { return false }
         let seconds = (now - start).seconds
@@ -262,7 +270,8 @@ extension TransferStateMachine {
 
     // MARK: Races
 
-    /// Starts a race for the slowest remainder that no other connection races for.
+    /// Starts a race: a second request for the bytes that the slowest attempt still has to deliver. Returns no actions
+    /// if every remainder is raced already, or if races would waste more than 1 % of the file.
     mutating func raceSlowest(
         _ runners: [SplitPolicy.Runner], _ policy: SplitPolicy, _ source: SourceID, _ context: TransferContext
     ) -> [TransferAction] {
@@ -274,7 +283,7 @@ extension TransferStateMachine {
         return race(slowest, source, context)
     }
 
-    /// Returns whether a connection races for a remainder and is not slow itself.
+    /// Returns whether another request for the missing bytes of an attempt (`runner`) runs and is not slow.
     private func isRaced(_ runner: SplitPolicy.Runner, _ policy: SplitPolicy, _ context: TransferContext) -> Bool {
         live.contains { rival in
             guard rival.plan.isRace, rival.plan.lease.intersection(runner.remaining) != nil else { return false }

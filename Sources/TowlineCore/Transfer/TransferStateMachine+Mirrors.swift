@@ -1,7 +1,7 @@
 /// Several sources for one file (RFC 5854 §4.2.14, RFC 6249 §4). They share its segments; if one fails, another
 /// continues.
 ///
-/// The primary defines the file. Bytes of a mirror are joined only with proof: a checksum of the whole file, which is
+/// The primary source defines the file. Bytes of a mirror are joined only with proof: a checksum of the whole file,
 /// verified before publishing, or the same strong entity tag (RFC 6249 §6, coordinated between the servers). A mirror
 /// with another file is left out. Its bytes are downloaded again if only the checksum shows the difference.
 extension TransferStateMachine {
@@ -20,8 +20,8 @@ extension TransferStateMachine {
         }
     }
 
-    /// The proof rung that joins a mirror's bytes; `nil` without proof. Even a strong date proves nothing between two
-    /// servers.
+    /// The proof with which a mirror's bytes are joined to those of the primary source; `nil` without proof. Even a
+    /// strong date proves nothing between two servers.
     var mirrorRung: ResponseQuestion.Rung? {
         guard hasStorage, !replacesPart, contentCoding == nil, !tally.isConfirming, ledger.completeLength != nil,
             let representation
@@ -31,17 +31,18 @@ extension TransferStateMachine {
         return .ifRange
     }
 
-    /// Returns the proof rung that joins the bytes of a source; `nil` if they cannot be joined.
+    /// Returns the proof with which the bytes of a source are joined to the written ones; `nil` if they cannot be
+    /// joined.
     func rung(at source: SourceID) -> ResponseQuestion.Rung? { source == .primary ? joinRung : mirrorRung }
 
-    /// Returns the representation that a response of a source has to match; `nil` before the first response.
+    /// Returns the metadata that a response of a source has to match; `nil` before the first response.
     func known(at source: SourceID) -> Representation? {
         let isProvenByChecksum = source == .primary ? ignoresValidators : mirrorRung == .checksum
         guard isProvenByChecksum else { return representation }
         return Representation(completeLength: ledger.completeLength, mediaType: representation?.mediaType)
     }
 
-    /// Returns the number of connections of other transfers to the primary's host.
+    /// Returns the number of connections of other transfers to the host of the primary source, which defines the file.
     func otherConnections(_ context: TransferContext) -> Int {
         var own = context.progress.count
         if !mirrors.isEmpty {
@@ -52,19 +53,19 @@ extension TransferStateMachine {
 
     // MARK: Choice of the source
 
-    /// Returns whether the primary may be asked now.
+    /// Returns whether the primary source may get a request now: it is not left out, and no wait applies.
     func mayAskPrimary(_ context: TransferContext) -> Bool {
         primary.leftOut == nil && max(notBefore ?? .zero, context.hostNotBefore ?? .zero) <= context.now
     }
 
-    /// Returns whether a mirror may be asked now for missing bytes.
+    /// Returns whether a mirror may get a request for missing bytes now.
     func mayAskMirror(_ context: TransferContext) -> Bool {
         guard mirrorRung != nil, liveCount > 0 || !beginsAnew else { return false }
         return mirrors.indices.contains { room(at: $0, context) > 0 }
     }
 
-    /// Returns the number of connections that a mirror may have now. Connections of other downloads to its host count
-    /// as well, as they do for the primary.
+    /// Returns the number of connections that the mirror at `index` may have now; 0 if it is left out or a wait
+    /// applies. Connections of other downloads to its host count as well, as they do for the primary source.
     func room(at index: Int, _ context: TransferContext) -> Int {
         let mirror = mirrors[index]
         guard mirror.leftOut == nil, mirror.notBefore ?? .zero <= context.now else { return 0 }
@@ -75,7 +76,7 @@ extension TransferStateMachine {
         return min(ceiling, host.ceiling ?? .max, max(1, budget.hostShare - host.otherConnections))
     }
 
-    /// `true` if the download can continue without the primary, from a mirror that has sent a valid range.
+    /// `true` if the download can continue without the primary source, from a mirror that has sent a valid range.
     var mirrorsGoOn: Bool {
         !ledger.written.isEmpty && mirrorRung != nil && mirrors.contains { $0.leftOut == nil && $0.hasWorked }
     }
@@ -86,8 +87,8 @@ extension TransferStateMachine {
     package var mirrorOrigins: [HTTPURL.Origin] { mirrors.map(\.resolved.origin) }
 
     /// Returns the source for the next request: the one that is expected to deliver most to one more connection, if all
-    /// connections to a source share its rate equally. An unknown mirror is tried first, with one connection. Returns
-    /// `nil` if no source is free.
+    /// connections to a source share its rate equally. A mirror with an unknown rate is tried first, with one
+    /// connection. Returns `nil` if no source may get a request. `avoided` is not chosen.
     func nextSource(_ context: TransferContext, besides avoided: SourceID? = nil) -> SourceID? {
         let primaryIsFree = mayAskPrimary(context)
         guard !mirrors.isEmpty else { return primaryIsFree ? .primary : nil }
@@ -112,7 +113,7 @@ extension TransferStateMachine {
         return best?.source
     }
 
-    /// The earliest time at which a source that has to wait may be asked; `nil` if no source has to wait.
+    /// The earliest time at which a source with a wait may get a request; `nil` if no source has a wait.
     var nextTry: Duration? {
         guard !mirrors.isEmpty else { return notBefore }
         var times = mirrorRung == nil ? [] : mirrors.filter { $0.leftOut == nil }.compactMap(\.notBefore)
@@ -122,7 +123,9 @@ extension TransferStateMachine {
 
     /// Lowers the connection limit of a source that refused a connection while `count` others received bytes.
     ///
-    /// - Parameter recovery: the time after which one more connection is tried.
+    /// - Parameters:
+    ///   - sentAt: the time of the refused request.
+    ///   - recovery: the time after which one more connection is tried.
     /// - Returns: the number of connections that the server allows, as far as is known.
     @discardableResult
     mutating func limitConnections(
@@ -137,7 +140,8 @@ extension TransferStateMachine {
         return budget.refused(beside: count, now: context.now, sentAt: sentAt, recovery: recovery)
     }
 
-    /// Starts a race for the last bytes, at another source if possible.
+    /// Starts a race for the last bytes: a second request for those of the slowest attempt, at another source if
+    /// possible.
     ///
     /// If only a checksum proves the bytes, two sources never write the same range: wrong bytes, which are not hashed,
     /// could overwrite bytes that were already hashed. A slow mirror is then replaced instead of raced.
@@ -160,7 +164,8 @@ extension TransferStateMachine {
 
     // MARK: The primary fails
 
-    /// Leaves out the primary after an error. A mirror then defines the file, or continues the download.
+    /// Leaves out the primary source after an error. A mirror then defines the file, or continues the download. Without
+    /// a usable mirror, the transfer fails.
     mutating func primaryFailed(_ error: TowlineError) -> [TransferAction] {
         guard primary.leftOut == nil else { return [] }
         primary.leftOut = error
@@ -175,9 +180,9 @@ extension TransferStateMachine {
         return [leftOutNotice(primary.url, error.message)]
     }
 
-    /// Replaces a primary that is left out or has to wait with a mirror that may be asked earlier. Called while no
-    /// attempt runs and no bytes are held. Waits until all attempts at mirrors have ended, which refer to mirrors by
-    /// index.
+    /// Replaces a primary source that is left out or has to wait with a mirror that may get a request earlier. Called
+    /// while no attempt runs and no bytes are written. Does nothing until all attempts at mirrors have ended, which
+    /// refer to mirrors by index.
     mutating func askAnother(_ context: TransferContext) -> [TransferAction] {
         guard attempts.allSatisfy({ $0.plan.source == .primary }) else { return [] }
         primary.notBefore = max(notBefore ?? .zero, context.hostNotBefore ?? .zero)
@@ -192,7 +197,7 @@ extension TransferStateMachine {
         return isEarlier || primary.leftOut != nil ? promote(next) : []
     }
 
-    /// Delays the next request to the primary, longer after each failure.
+    /// Delays the next request to the primary source, longer after each failure.
     mutating func waitForPrimary(_ context: TransferContext) {
         primary.failures += 1
         notBefore = context.now + terms.retry.backoff.delay(failures: primary.failures, jitter: context.jitter)
@@ -201,7 +206,7 @@ extension TransferStateMachine {
     mutating func promote(_ index: Int) -> [TransferAction] {
         swap(&primary, &mirrors[index])
         resolved = primary.resolved
-        lead = nil
+        pendingRedirect = nil
         // The knowledge about ranges concerns the previous server.
         (ranges, dislikesIfRange, isWeakened, rangeDoubt) = (.unknown, false, false, RangeDoubt())
         // The knowledge about sharing its connections does as well.
@@ -267,7 +272,8 @@ extension TransferStateMachine {
         }
     }
 
-    /// Closes an attempt whose mirror is busy, and reports the wait and the connection limit to the host's downloads.
+    /// Closes an attempt whose mirror is busy, and reports the requested `wait` and the connection limit to all
+    /// downloads from its host.
     private mutating func mirrorBusy(
         _ plan: AttemptPlan, _ wait: Duration?, _ overloaded: Bool, isOfHost: Bool, _ context: TransferContext
     ) -> [TransferAction] {
@@ -281,9 +287,9 @@ extension TransferStateMachine {
         return actions
     }
 
-    /// Records the rate and the bytes that an ended attempt received from its source.
+    /// Records the rate of an ended attempt, and the bytes that it received from a mirror.
     ///
-    /// - Returns: the actions that withdraw bytes. An attempt that was dismissed may write until the cancellation takes
+    /// - Returns: the actions that discard bytes. An attempt that was dismissed may write until the cancellation takes
     ///   effect, over bytes that other attempts have written and that are already hashed.
     mutating func noteSource(of attempt: Attempt) -> [TransferAction] {
         guard !mirrors.isEmpty else { return [] }
@@ -332,6 +338,7 @@ extension TransferStateMachine {
     }
 
     /// Delays the next request to a mirror that delivered no bytes. After too many failures, leaves out the mirror.
+    /// `wait`: the wait that the server requested; `limit`: the maximum number of tries; `nil` without one.
     mutating func postpone(
         _ index: Int, _ reason: String, _ wait: Duration?, limit: Int? = nil, _ context: TransferContext
     ) -> [TransferAction] {

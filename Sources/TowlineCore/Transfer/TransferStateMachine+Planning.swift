@@ -1,17 +1,19 @@
-/// The choice of the next attempts.
+/// The choice of the next attempts: their sources, their bytes, and the proof that joins these to the written bytes.
 extension TransferStateMachine {
-    /// The number of bytes before each seam that are requested again and compared.
+    /// The number of bytes before each resume point that are requested again and compared with the written ones.
     static let overlap: Int64 = 16 << 10
-    /// The same number if nothing stronger than the bytes themselves proves that they belong together.
+    /// The same number if only a weak validator, the length and the bytes themselves show that the bytes belong
+    /// together.
     static let weakOverlap: Int64 = 64 << 10
 
-    /// The number of connections, beyond those that pay off, that may race for the last bytes.
+    /// The number of connections, beyond those that increase the rate, that may request the last bytes a second time.
     private static let lastRivals = 4
 
-    /// The minimum number of bytes in transit on a connection that delivers bytes.
+    /// The minimum number of bytes in transit on a connection that delivers bytes, assumed before it is stopped.
     static let underWay: Int64 = 256 << 10
 
-    /// `true` if only a digest of each response reveals flipped bits: no response is cut then.
+    /// `true` if flipped bits are detected only by a digest of each response, because no checksum of the file is known.
+    /// Responses then are not stopped early.
     var needsWholeAnswers: Bool { carriesDigests && checksums.isEmpty }
 
     /// `true` if a running response has written bytes that only its own digest checks (RFC 9530 §2). Once every byte is
@@ -32,8 +34,8 @@ extension TransferStateMachine {
         return actions + hold(context)
     }
 
-    /// Lets further connections take over what they have begun to deliver, and responses take back what no attempt
-    /// delivers.
+    /// Stops responses whose remaining bytes further connections have begun to deliver, and returns bytes that no
+    /// attempt delivers to the responses that contain them.
     private mutating func relieve(_ context: TransferContext) -> [TransferAction] {
         let actions = stopRelieved(context) + dismissBeaten(context)
         reclaim()
@@ -65,7 +67,7 @@ extension TransferStateMachine {
             if terms.isStream, !attempts.isEmpty { return [] }
             // More transfers may share connections than may have their own, and one that shares may later need its own.
             let lacksConnection = !context.mayConnect && sharing(context) == .none
-            waitsForTurn = lead?.isNew ?? false || !context.hasSlot || lacksConnection
+            waitsForTurn = pendingRedirect?.isNew ?? false || !context.hasSlot || lacksConnection
             if asksPrimary { notBefore = nil }
             guard !waitsForTurn else { return [] }
             return startSole(context)
@@ -88,8 +90,8 @@ extension TransferStateMachine {
         return served + raceLast(context)
     }
 
-    /// Dismisses attempts whose bytes others have written: they would be raced again. If such an attempt would have
-    /// received bytes that differ from the held ones, later responses show the difference as well.
+    /// Cancels attempts whose assigned bytes others have written, as after a race. If such an attempt would have
+    /// received bytes that differ from the written ones, later responses show the difference as well.
     private mutating func dismissBeaten(_ context: TransferContext) -> [TransferAction] {
         guard !needsWholeAnswers else { return [] }
         let beaten = attempts.filter { attempt in
@@ -103,10 +105,12 @@ extension TransferStateMachine {
         }
     }
 
-    /// The maximum remaining time in seconds of an attempt that is not ended early, which would waste bytes.
+    /// The maximum remaining time in seconds of a superfluous attempt that may finish, because ending it would waste
+    /// bytes.
     private static let soonDone = 10.0
 
-    /// Ends the newest connections if they did not pay off, each after the bytes in transit, which arrive anyway.
+    /// Ends the newest connections if they did not increase the rate, each after the bytes in transit, which arrive
+    /// anyway.
     private mutating func shed() -> [TransferAction] {
         guard hasSurplus else { return [] }
         hasSurplus = false
@@ -123,7 +127,8 @@ extension TransferStateMachine {
         }
     }
 
-    /// Reports how many connections pay off. Only a download that is alone at the host can measure this.
+    /// Reports to the host's downloads how many connections increase the rate. Only a download that is alone at the
+    /// host can measure this.
     private mutating func tellFinding(_ context: TransferContext) -> [TransferAction] {
         guard let finding = budget.finding, finding != toldFinding, mirrors.isEmpty,
             otherConnections(context) == 0
@@ -142,8 +147,8 @@ extension TransferStateMachine {
         return settled(actions)
     }
 
-    /// Adjusts requests that are not sent yet to their shortened leases: a response that ends with its segment needs no
-    /// stop, and its connection can serve the next request.
+    /// Adjusts requests in `actions` that are not sent yet to their shortened ranges: a response that ends with its
+    /// range needs no stop, and its connection can serve the next request.
     private mutating func settled(_ actions: [TransferAction]) -> [TransferAction] {
         var unsent: Set<AttemptID> = []
         for case .start(let plan) in actions { unsent.insert(plan.id) }
@@ -163,8 +168,8 @@ extension TransferStateMachine {
         }
     }
 
-    /// Starts an attempt for an unassigned gap; else for half of what would end last; else a race for the slowest
-    /// remainder.
+    /// Starts an attempt for bytes that no attempt has; else for half of the assigned range that would end last; else a
+    /// second request for the bytes of the slowest attempt.
     private mutating func nextSegment(_ context: TransferContext) -> [TransferAction] {
         guard let source = nextSource(context) else { return [] }
         let policy = splitPolicy
@@ -183,7 +188,8 @@ extension TransferStateMachine {
         return policy
     }
 
-    /// Starts a few more connections than pay off, to race slow ones for the last bytes.
+    /// Requests the bytes of slow connections a second time at the end of the file, over a few more connections than
+    /// usual.
     private mutating func raceLast(_ context: TransferContext) -> [TransferAction] {
         guard typicalRate != nil, ranges == .works, ledger.missing.isEmpty,
             liveCount < min(budget.ceiling, budget.target + Self.lastRivals), let source = nextSource(context)
@@ -197,13 +203,14 @@ extension TransferStateMachine {
         lastHeldBackAt.map { context.now - $0 < Self.holdMemory } ?? false
     }
 
-    /// The time after which a request without a response leaves its segment to free connections.
+    /// The time after which a request without a response leaves its range to connections without work.
     private static let longHead = Duration.seconds(2)
 
-    /// How long a rate limit counts after it held bytes back: a limit lets bytes through in bursts.
+    /// The time that a rate limit counts as active after it held bytes back: a limit lets bytes through in bursts.
     private static let holdMemory = Duration.seconds(1)
 
-    /// Returns the attempts whose segments may be split. A response that only its digest checks is never cut.
+    /// Returns the attempts whose assigned ranges may be divided. A response that only its own digest checks is not
+    /// cut.
     private func splittable(_ context: TransferContext) -> [SplitPolicy.Runner] {
         if needsWholeAnswers || isHeldBack(context) { return [] }
         if isTooYoung(context) { return [] }
@@ -224,7 +231,8 @@ extension TransferStateMachine {
 
     // MARK: The proof ladder
 
-    /// `true` if two connections may write at once, which requires proof that needs no held bytes.
+    /// `true` if two connections may write at once: the proof that joins their bytes does not depend on bytes written
+    /// before.
     var mayBeSegmented: Bool {
         guard ranges == .works || ranges == .claimed, contentCoding == nil, ledger.completeLength != nil else {
             return false
@@ -235,7 +243,7 @@ extension TransferStateMachine {
         }
     }
 
-    /// The strongest rung of the proof ladder that joins bytes to the held ones; `nil` if no rung does.
+    /// The strongest proof that joins bytes of the primary source to the written ones; `nil`: none, and no resuming.
     var joinRung: ResponseQuestion.Rung? {
         guard let representation, ranges != .broken, contentCoding == nil else { return nil }
         if ignoresValidators { return .checksum }
@@ -254,19 +262,19 @@ extension TransferStateMachine {
 
     // MARK: Starting
 
-    /// `true` if no bytes are held that another request could continue.
+    /// `true` if there are no written bytes that another request could continue.
     package var beginsAnew: Bool { ledger.written.isEmpty || replacesPart || representation == nil }
 
-    /// `true` if the next request may share a connection, because the file may be small.
+    /// `true` if the next request may share a connection with other transfers, because the file may be small.
     package var mayShare: Bool { !needsOwnConnection && !isSingle }
 
-    /// Returns how the next request shares its connection; `.none` if it has one to itself.
+    /// Returns how the next request shares its connection with other transfers; `.none` if it has one of its own.
     private func sharing(_ context: TransferContext) -> ConnectionSharing {
         guard beginsAnew, mayShare else { return .none }
         return context.sharing.limited(ceiling: context.hostCeiling, connections: context.hostConnections)
     }
 
-    /// Starts the only attempt: for the first gap, or for the whole file if no bytes are held.
+    /// Starts the only attempt: for the first missing bytes, or for the whole file if no bytes are written.
     private mutating func startSole(_ context: TransferContext) -> [TransferAction] {
         // While no attempt ran, no bytes could be written, which is not a stall.
         lastWrittenAt = context.now
@@ -290,7 +298,7 @@ extension TransferStateMachine {
         return start(gap, context)
     }
 
-    /// Creates and registers an attempt for `lease`, and returns the action that starts it.
+    /// Creates and registers an attempt for the bytes `lease`, and returns the action that starts it.
     mutating func start(
         _ lease: ByteRange, isRace: Bool = false, from source: SourceID = .primary, at url: HTTPURL? = nil,
         chain: [HTTPURL] = [], sharing: ConnectionSharing = .none, _ context: TransferContext
@@ -333,7 +341,7 @@ extension TransferStateMachine {
         return min(ledger.writtenBefore(lease.lowerBound), isWeak ? Self.weakOverlap : Self.overlap)
     }
 
-    /// Returns whether only the bytes before the seam can prove that a source's bytes may be joined.
+    /// Returns whether only a comparison of the bytes before the resume point can prove that a source's bytes fit.
     private func needsOverlap(at source: SourceID) -> Bool {
         switch rung(at: source) {
         case .ifRange, .repeatedValidator: isDoubtful
@@ -343,8 +351,8 @@ extension TransferStateMachine {
         }
     }
 
-    /// Returns whether the next request omits the overlap: a complete response contained nothing else, and other proof
-    /// suffices. Called when `attempt` ended without a new byte.
+    /// Returns whether the next request omits the overlap, the repeated bytes before the resume point: a complete
+    /// response contained nothing else, and other proof suffices. Called when `attempt` ended without a new byte.
     mutating func goesOnWithoutOverlap(after attempt: Attempt) -> Bool {
         let source = attempt.plan.source
         guard attempt.plan.overlap > 0, !self[source].givesOverlapAlone, !needsOverlap(at: source) else { return false }

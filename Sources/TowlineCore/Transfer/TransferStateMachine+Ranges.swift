@@ -3,7 +3,7 @@
 /// Such a request is repeated once without Range before the refusal counts. Only a plain request shows that a file is
 /// missing.
 extension TransferStateMachine {
-    /// The conclusions from refused range requests.
+    /// The conclusions from refused range requests: whether a request without Range follows.
     struct RangeDoubt: Hashable, Sendable {
         /// `true` if the next request is sent without Range.
         var asksPlain = false
@@ -13,15 +13,16 @@ extension TransferStateMachine {
         var isCertain = false
         /// `true` if the request without Range was refused in the same way.
         var isRefuted = false
-        /// `true` if the plain request succeeded after a temporary refusal, and the range was requested once more.
+        /// `true` if the request without Range succeeded after a temporary refusal, and the range was requested once
+        /// more.
         var asksAgain = false
-        /// The number of temporary refusals in a row of requests that resume held bytes.
+        /// The number of temporary refusals in a row of requests that resume a download.
         var refusals = 0
 
-        /// Returns whether the next request is plain, and records that it is sent.
+        /// Returns whether the next request is sent without Range, and records that it is sent.
         ///
-        /// - Parameter beginsAnew: `true` if no bytes are held. Requests then stay plain once ranges are certainly
-        ///   refused.
+        /// - Parameter beginsAnew: `true` if no bytes are written. Requests then stay without Range once ranges are
+        ///   certainly refused.
         mutating func takePlain(beginsAnew: Bool) -> Bool {
             guard asksPlain else { return false }
             hasAskedPlain = true
@@ -29,7 +30,8 @@ extension TransferStateMachine {
             return true
         }
 
-        /// Returns whether a range request may succeed now: the refusal was temporary, and the server supports ranges.
+        /// Returns whether a range request may succeed now: the refusal was temporary, and the server supports ranges,
+        /// as it has shown before (`hadRanges`) or announces in this response.
         func mayHavePassed(_ facts: ResponseFacts, hadRanges: Bool) -> Bool {
             hasAskedPlain && !isCertain && !asksAgain && (hadRanges || facts.acceptsRanges == true)
         }
@@ -37,7 +39,7 @@ extension TransferStateMachine {
 
     /// Repeats a request without Range if its verdict may be due to the Range field.
     ///
-    /// - Returns: `nil` if the verdict counts.
+    /// - Returns: `nil` if the verdict has another cause and is handled as usual.
     mutating func refusedForRange(
         _ id: AttemptID, _ verdict: ResponseVerdict, _ context: TransferContext
     ) -> [TransferAction]? {
@@ -69,14 +71,15 @@ extension TransferStateMachine {
         (400..<600).contains(status) && ![407, 425, 429].contains(status)
     }
 
-    /// The number of temporary refusals in a row, each with its wait, at which a plain request replaces the range
-    /// request.
+    /// The number of temporary refusals in a row, each with its wait, at which a request without Range replaces the
+    /// range request.
     private static let passingRefusals = 3
 
-    /// Returns whether a refusal counts as temporary, so that the range is requested again after a wait.
+    /// Returns whether a refusal counts as temporary, so that the range is requested again after a wait. `waits`:
+    /// `true` if the server asked for a pause.
     ///
-    /// A server that has sent ranges before, or asks for a pause, gets a few such waits before a plain request, whose
-    /// response would replace the held bytes.
+    /// A server that has sent ranges before, or asks for a pause, gets a few such waits before a request without Range,
+    /// whose response would replace the written bytes.
     private mutating func isPassing(waits: Bool) -> Bool {
         guard !beginsAnew, waits || ranges == .works else { return false }
         rangeDoubt.refusals += 1
@@ -86,8 +89,8 @@ extension TransferStateMachine {
     /// Records that a request was refused, perhaps for its Range field.
     ///
     /// - Parameters:
-    ///   - passes: `true` if the refusal may be temporary: plain and range requests then alternate, and all but the
-    ///     first count.
+    ///   - passes: `true` if the refusal may be temporary: requests with and without Range then alternate, and all but
+    ///     the first refusal count as failures.
     ///   - waits: `true` if the server asked for a pause.
     /// - Returns: `true` if the next request is sent at once, without Range, before the refusal counts.
     mutating func doubtsRange(
@@ -111,7 +114,8 @@ extension TransferStateMachine {
         return true
     }
 
-    /// Handles a refused range if no other request can help: later requests omit Range.
+    /// Handles a refused range if no other request can help: later requests omit Range, and the download starts over if
+    /// bytes are written.
     mutating func withoutRange(
         _ id: AttemptID, _ reason: String, _ context: TransferContext
     ) -> [TransferAction] {
@@ -127,7 +131,8 @@ extension TransferStateMachine {
 
     // MARK: Weak proof
 
-    /// Handles a strong validator that is repeated only in weak form: the third rung of the proof ladder applies.
+    /// Handles a strong validator that is repeated only in weak form: from now on, bytes before each resume point must
+    /// be compared as well.
     mutating func weakened(_ id: AttemptID, _ reason: String, _ context: TransferContext) -> [TransferAction] {
         guard !isWeakened, workingAtPrimary(context, besides: id) == 0 else {
             return rangeRefused(id, reason, context)
@@ -142,8 +147,8 @@ extension TransferStateMachine {
         return actions + lost.ranges.map { .withdraw($0) }
     }
 
-    /// Returns the bytes that a weak validator and comparisons can prove. The end of each run is compared, so runs
-    /// shorter than a comparison are discarded, and the last byte of the file is requested again.
+    /// Returns the bytes in `written` that a weak validator and comparisons can prove. The end of each run is compared,
+    /// so runs shorter than a comparison are discarded, and the last byte of the file is requested again.
     func weaklyBelieved(_ written: ByteRangeSet) -> ByteRangeSet {
         var believed = written
         for run in written.ranges where run.lowerBound > 0 {

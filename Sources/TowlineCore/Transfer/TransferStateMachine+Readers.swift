@@ -1,16 +1,17 @@
-/// The order of requests for bytes that are read while they arrive: such bytes are requested before all others.
+/// The order of requests for bytes that a reader reads while the file downloads: such bytes are requested first.
 extension TransferStateMachine {
     /// The distance in bytes within which a running connection reaches a byte sooner than a new connection would.
     static let nearby: Int64 = 512 << 10
 
-    /// The bytes that readers want and that are not written, the most urgent first.
+    /// The first missing range of each window (`wanted`) that readers want, the most urgent first.
     private var awaited: [ByteRange] {
         wanted.compactMap { range in
             range.intersection(ledger.whole).flatMap { ledger.written.gaps(in: $0).first }
         }
     }
 
-    /// Returns the next unassigned gap: one that a reader wants, else the first; `nil` if every byte is assigned.
+    /// Returns the next bytes that are neither written nor assigned to an attempt: some that a reader wants, else the
+    /// first ones; `nil` if no such bytes are left.
     func nextGap() -> ByteRange? {
         let missing = ledger.missing
         for range in wanted {
@@ -53,8 +54,8 @@ extension TransferStateMachine {
         }?.plan.id
     }
 
-    /// Returns the attempt to close: one that would reach the byte at `offset` much later, else the one with the most
-    /// bytes left; `nil` if all attempts serve readers.
+    /// Returns the attempt to close, so that the byte at `offset` can be requested: one that would reach the byte much
+    /// later, else the one with the most bytes left; `nil` if all attempts serve readers (`serving`).
     private func leastUseful(for offset: Int64, but serving: Set<AttemptID>) -> AttemptID? {
         let free = live.filter { !serving.contains($0.plan.id) }
         if let holder = free.first(where: { ledger.lease(of: $0.plan.id)?.contains(offset) == true }) {
@@ -64,7 +65,8 @@ extension TransferStateMachine {
         return free.max { (left($0), $1.plan.id.value) < (left($1), $0.plan.id.value) }?.plan.id
     }
 
-    /// Starts an attempt for the bytes from `offset` to the end of the gap, or of the segment that is cut there.
+    /// Starts an attempt for the bytes from `offset` to the end of the missing range there. If an attempt would deliver
+    /// them later, its range is cut at `offset`. The `id` is `nil` if no source may get a request.
     private mutating func fetch(
         from offset: Int64, _ context: TransferContext
     ) -> (actions: [TransferAction], id: AttemptID?) {

@@ -1,8 +1,8 @@
 /// The handling of redirects.
 extension TransferStateMachine {
-    /// A redirect target that is still to be requested: its host has no free connection or asked for a pause, or a first
-    /// request for it used a shared connection.
-    struct Lead: Sendable {
+    /// A redirect target that is still to be requested: its host has no free connection or asked for a pause, or a
+    /// first request for it over a shared connection did not succeed.
+    struct PendingRedirect: Sendable {
         let url: HTTPURL
         /// The URLs that redirected to `url`, in order.
         let chain: [HTTPURL]
@@ -15,8 +15,8 @@ extension TransferStateMachine {
         static let life = Duration.seconds(10)
     }
 
-    /// The host of the next request.
-    package var nextOrigin: HTTPURL.Origin { lead?.url.origin ?? resolved.origin }
+    /// The origin (scheme, host and port) of the next request to the primary source.
+    package var nextOrigin: HTTPURL.Origin { pendingRedirect?.url.origin ?? resolved.origin }
 
     mutating func redirected(
         _ id: AttemptID, _ location: String, _ linked: LinkedChecksum?, _ retryAfter: Duration?,
@@ -53,7 +53,7 @@ extension TransferStateMachine {
         let sharing = isFirst && mayShare ? context.elsewhere.sharing : .none
         let isLeftAlone = context.elsewhere.notBefore ?? .zero > context.now
         if isFirst, isLeftAlone || sharing == .none && !context.elsewhere.mayConnect {
-            lead = Lead(url: target, chain: chain, since: context.now)
+            pendingRedirect = PendingRedirect(url: target, chain: chain, since: context.now)
             return actions
         }
         return actions
@@ -75,7 +75,8 @@ extension TransferStateMachine {
         return try? target(of: location, after: plan).origin
     }
 
-    /// Returns whether a redirect of an attempt decides where the whole file is requested.
+    /// Returns whether a redirect of an attempt decides where the whole file is requested, because no bytes are
+    /// written.
     private func isLedAtFirst(_ plan: AttemptPlan) -> Bool {
         guard phase == .running, let attempt = attempts[plan.id], !attempt.isDismissed else { return false }
         return plan.source == .primary && plan.mayBringWhole && beginsAnew
@@ -86,12 +87,12 @@ extension TransferStateMachine {
         return primaryFailed(error)
     }
 
-    /// Requests the whole file, from the recorded redirect target if it is not too old.
+    /// Requests the whole file, from the recorded redirect target if it is at most ten seconds old.
     mutating func startFirst(sharing: ConnectionSharing, _ context: TransferContext) -> [TransferAction] {
         let all = ByteRange(0, .max)
-        guard let led = lead.take() else { return start(all, sharing: sharing, context) }
+        guard let led = pendingRedirect.take() else { return start(all, sharing: sharing, context) }
         // An expired target is requested again from the first host, which the context does not describe.
-        guard context.now - led.since < Lead.life else { return start(all, context) }
+        guard context.now - led.since < PendingRedirect.life else { return start(all, context) }
         return start(all, at: led.url, chain: led.chain, sharing: sharing, context)
     }
 }

@@ -37,27 +37,28 @@ extension TransferStateMachine {
         return actions + replaceSlowest(context)
     }
 
-    /// Gives the next request its own connection if this one was shared, and for a while the host's other downloads as
-    /// well.
+    /// Gives the next request its own connection if this one was shared, and for a while each request of the host's
+    /// other downloads as well.
     mutating func stopSharing(_ plan: AttemptPlan) -> [TransferAction] {
         guard plan.sharesConnection else { return [] }
         needsOwnConnection = true
         return [.report(.sharingFailed, of: plan.url.origin)]
     }
 
-    /// Returns whether an attempt that ends now counts as a failure: it wrote nothing, no attempt has for a stall
-    /// timeout, and no failure was counted meanwhile. Otherwise, connections that stall one after another, each
+    /// Returns whether an attempt that ends now counts as a failure: it wrote no byte, no attempt did for a stall
+    /// timeout, and no failure was counted in that time. Otherwise, connections that stall one after another, each
     /// replaced while another may still recover, would never use up the tries. An outage counts once, not once for each
     /// connection. A stall on a shared connection says nothing about this file, whose next request has a connection of
     /// its own.
     private func isFruitless(_ attempt: Attempt, _ context: TransferContext) -> Bool {
         guard attempt.position <= attempt.plan.lease.lowerBound, !attempt.plan.sharesConnection else { return false }
         let isNew = lastFailureAt.map { context.now - $0 >= terms.stallTimeout } ?? true
-        return isNew && isBarren(context)
+        return isNew && hasNoRecentProgress(context)
     }
 
-    /// Returns whether no attempt has written a byte for a stall timeout.
-    func isBarren(_ context: TransferContext) -> Bool { context.now - lastWrittenAt >= terms.stallTimeout }
+    /// Returns whether no attempt has written a byte for the stall timeout, the user's limit for the time without a
+    /// byte.
+    func hasNoRecentProgress(_ context: TransferContext) -> Bool { context.now - lastWrittenAt >= terms.stallTimeout }
 
     // MARK: Slow connections
 
@@ -89,9 +90,10 @@ extension TransferStateMachine {
         return start(rest, context)
     }
 
-    /// Records since when each attempt is slow.
+    /// Records for each attempt since when it is slow.
     ///
-    /// - Returns: the slowest of the attempts that exceed the patience of the policy; `nil` if no attempt does.
+    /// - Returns: the slowest of the attempts that were slow for longer than `policy` allows; `nil` without such an
+    ///   attempt.
     private mutating func overdue(_ policy: ReplacementPolicy, _ context: TransferContext) -> Attempt? {
         let rated = live.filter { $0.isAccepted && !$0.plan.isRace && $0.estimator.rate != nil }
         var slowest: Attempt?
@@ -116,9 +118,10 @@ extension TransferStateMachine {
         return slowest
     }
 
-    /// Evaluates the last replacement. If it was faster, the patience with the next slow connection is reset.
+    /// Evaluates the last replacement of a slow connection. If the new one was faster, the count of futile ones is
+    /// reset.
     ///
-    /// - Returns: the number of replacements in a row that were not faster.
+    /// - Returns: the number of replacements in a row that were not faster. Each one delays the next replacement more.
     private mutating func weighReplacement(_ context: TransferContext) -> Int {
         guard let last = lastReplacement else { return tally.futileReplacements }
         let policy = ReplacementPolicy(stallTimeout: terms.stallTimeout, futile: 0)

@@ -1,4 +1,5 @@
-/// Restarts from the first byte: bytes that cannot be joined are discarded, never mixed.
+/// Restarts of a download from the first byte: written bytes that cannot be joined to new ones are discarded, never
+/// mixed with them.
 extension TransferStateMachine {
     /// The number of restarts after which a source that sent wrong bytes is no longer replaced by another.
     static let restartLimit = 5
@@ -8,7 +9,7 @@ extension TransferStateMachine {
     /// deliver.
     private static let worthSegmenting: Int64 = 1 << 20
 
-    /// Discards the held bytes and begins again, with a notice that states the reason.
+    /// Discards the written bytes and begins again at the first byte, with a notice that states the reason.
     ///
     /// - Parameters:
     ///   - isChange: `true` if the file changed on the server. The user may have forbidden a restart in this case.
@@ -51,7 +52,7 @@ extension TransferStateMachine {
             waitReason = reason
         }
         (tally.isConfirming, tally.confirmations) = (false, 0)
-        isAnother = isChange
+        fileChanged = isChange
         guard !ledger.written.isEmpty || isChange else { return drain(.restart(keeper: keeper)) }
         var text = "restarting from the beginning: \(reason)"
         if !ledger.written.isEmpty {
@@ -60,8 +61,8 @@ extension TransferStateMachine {
         return [.notice(TransferNotice(.warning, .restarted, text))] + drain(.restart(keeper: keeper))
     }
 
-    /// Forgets the old representation, when all attempts except the keeper have ended, and adopts the keeper's
-    /// response.
+    /// Forgets the old file when all attempts except `keeper` have ended, and adopts the response of `keeper` as the
+    /// new file; `nil`: a new request follows.
     mutating func restart(_ keeper: AttemptID?) -> [TransferAction] {
         giveUpContent()
         if !ledger.written.isEmpty { (replaced, replacedMediaType) = (held, representation?.mediaType) }
@@ -90,10 +91,11 @@ extension TransferStateMachine {
 
     /// The kind of bytes that a complete new file would replace.
     enum Held: Hashable, Sendable {
+        /// There are no such bytes.
         case nothing
-        /// Bytes as the server stores them.
+        /// Bytes as the server stores them, without a content coding.
         case identity
-        /// Bytes in a content coding.
+        /// Bytes in a content coding, such as gzip. Ranges of them cannot be joined.
         case coded
     }
 
@@ -103,8 +105,8 @@ extension TransferStateMachine {
         return contentCoding == nil ? .identity : .coded
     }
 
-    /// Requests the file again before an empty response, or a coded one if identity bytes are held, replaces bytes: a
-    /// partly updated server or a proxy may send such a response for a while.
+    /// Requests the file again before an empty response, or a coded one if bytes without a coding are written, replaces
+    /// bytes: a partly updated server or a proxy may send such a response for a while.
     ///
     /// - Returns: `nil` if the response may be used.
     mutating func confirm(_ id: AttemptID, _ facts: ResponseFacts) -> [TransferAction]? {
@@ -117,18 +119,19 @@ extension TransferStateMachine {
         return dismiss(id)
     }
 
-    /// Increases the content generation if written bytes are discarded, so that readers notice.
+    /// Increases the content generation, the number that tells readers to read again, if written bytes are discarded.
     mutating func giveUpContent() {
         if !ledger.written.isEmpty { contentGeneration += 1 }
     }
 
-    /// Forgets the representation. The next response defines the file again.
+    /// Forgets the known metadata of the file, such as its length and validators. The next response defines the file
+    /// again.
     mutating func forgetRepresentation() {
         if representation?.completeLength != nil { givenUp = representation }
-        if isAnother { givenUp = nil }
-        isAnother = false
+        if fileChanged { givenUp = nil }
+        fileChanged = false
         isWeakened = false
-        lengthOnceKnown = nil
+        minimumLength = nil
         representation = nil
         (contentCoding, label) = (nil, .unknown)
         checksums = terms.checksum.map { [$0] } ?? []
@@ -137,8 +140,9 @@ extension TransferStateMachine {
         for index in mirrors.indices where mirrors[index].sample != .differs { mirrors[index].sample = .open }
     }
 
-    /// Handles a claim that the file changed. Another request has to confirm it before bytes are discarded: captive
-    /// portals, single broken caches, and CDN nodes with tags of their own all look like a change at first.
+    /// Handles a response that shows another version of the file. Another request has to confirm the change before
+    /// bytes are discarded: captive portals, single broken caches, and CDN nodes with tags of their own all look like a
+    /// change at first.
     mutating func claimedChange(
         _ id: AttemptID, _ reason: String, _ facts: ResponseFacts?, _ context: TransferContext
     ) -> [TransferAction] {
@@ -193,7 +197,8 @@ extension TransferStateMachine {
         return facts.acceptsRanges == true
     }
 
-    /// Handles a response with the whole file to a range request although the file has not changed.
+    /// Handles a response with the whole file to a range request although the file has not changed: repeats the request
+    /// without `If-Range`, then starts over with the whole file.
     mutating func rangesIgnored(
         _ id: AttemptID, _ facts: ResponseFacts, _ context: TransferContext
     ) -> [TransferAction] {
@@ -229,8 +234,8 @@ extension TransferStateMachine {
             + startOver(because: reason, isChange: false, keeper: id)
     }
 
-    /// Cancels an attempt whose response is not needed. Its lease is free at once, except for a stream: bytes written
-    /// to a stream cannot be written again, and the attempt may write until it has ended.
+    /// Cancels an attempt whose response is not needed. Its range is free for others at once, except for a stream:
+    /// bytes written to a stream cannot be written again, and the attempt may write until it has ended.
     mutating func dismiss(_ id: AttemptID) -> [TransferAction] {
         guard let index = attempts.firstIndex(where: { $0.id == id }), !attempts[index].isDismissed else { return [] }
         attempts[index].isDismissed = true

@@ -1,6 +1,6 @@
 /// The state of the transfer, for display.
 extension TransferStateMachine {
-    /// Returns a snapshot, and updates the estimate of the remaining time, which follows the clock.
+    /// Returns the state and progress at the time `now`, and updates the estimate of the remaining time.
     package mutating func snapshot(now: Duration) -> TransferSnapshot {
         var snapshot = TransferSnapshot()
         snapshot.name = fileName.isEmpty ? nil : fileName
@@ -31,7 +31,7 @@ extension TransferStateMachine {
         return max(.zero, (nextTry ?? now) - now)
     }
 
-    /// The time without a response, between two segments, that still counts as downloading.
+    /// The maximum time without a running response, as between two segments, that still counts as downloading.
     private static let moment = Duration.seconds(1)
 
     private func state(_ now: Duration) -> DownloadState {
@@ -54,7 +54,7 @@ extension TransferStateMachine {
         }
     }
 
-    /// The written bytes, and the segments that are being downloaded.
+    /// The written bytes, and the segments (byte ranges of attempts) that are being downloaded.
     package var segmentMap: SegmentMap {
         let running = live.filter(\.isAccepted)
         return SegmentMap(
@@ -66,7 +66,8 @@ extension TransferStateMachine {
             })
     }
 
-    /// `true` if several connections will soon be done: a connection that stalls now delays the whole file.
+    /// `true` if a download with several connections will soon be done. Ticks must then be frequent: a connection that
+    /// stalls now delays the whole file.
     package var endsSoon: Bool {
         guard phase == .running, isConfirmed, !isSingle, let length = ledger.completeLength, let rate = estimator.rate
         else { return false }
@@ -79,7 +80,8 @@ extension TransferStateMachine {
         return length - ledger.written.count >= TickPolicy.long
     }
 
-    /// The time at which the machine needs a `tick` before the next regular one; `nil` if the regular one suffices.
+    /// The time at which the state machine needs a `tick` before the next regular one; `nil` if the regular one
+    /// suffices.
     package var wakeAt: Duration? {
         guard phase == .running else { return nil }
         guard liveCount > 0 else { return nextTry }

@@ -1,17 +1,17 @@
-/// The cost of an interruption, which the user learns in advance.
+/// The notice that an interruption restarts the download, which the user gets in advance.
 extension TransferStateMachine {
-    /// The minimum length in bytes of a file for the notice: the restart of a shorter file does not matter.
+    /// The minimum length in bytes of a file for this notice: the restart of a shorter file does not matter.
     private static let worthSaying: Int64 = 1 << 20
-    /// The reason why a download cannot be resumed if the server sends only whole files.
+    /// The reason, for messages, why a download cannot be resumed if the server sends only whole files.
     static let noRanges = "the server does not support range requests for this file and can send only the whole file"
     private static let ignoredLength =
         "the server's Content-Length is ignored (--ignore-length), so only the whole file can be requested"
-    /// The reason why bytes cannot be joined to the held bytes.
+    /// The reason, for messages, why new bytes cannot be joined to the written ones if the server sends no validator.
     static let noProof =
         "the server sends no strong ETag or date to prove that the file is unchanged"
         + " (--checksum or --unsafe-resume allows resuming)"
 
-    /// `true` if the server sends no ranges of the held file, as far as is known.
+    /// `true` if the server sends no ranges of the file, as far as is known.
     var lacksRanges: Bool {
         switch ranges {
         case .works, .claimed: false
@@ -21,10 +21,11 @@ extension TransferStateMachine {
         }
     }
 
-    /// The reason why no bytes can be joined to the held bytes.
+    /// The reason, for messages, why no new bytes can be joined to the written ones.
     var lackOfProof: String { terms.ignoresLength ? Self.ignoredLength : lacksRanges ? Self.noRanges : Self.noProof }
 
-    /// The reason, as text, why another transfer could not resume the held bytes; `nil` if it could.
+    /// The reason, as text, why another transfer could not resume with the written bytes but would start over; `nil` if
+    /// it could resume.
     var startsOverBecause: String? {
         if terms.ignoresLength { return Self.ignoredLength }
         if terms.isStream { return "a download to standard output, a pipe or a device cannot be resumed" }

@@ -1,6 +1,6 @@
-/// The handling of responses without a proven end: a cut body looks like a complete one.
+/// The handling of responses whose end is not proven, for example by a length: a cut body looks like a complete one.
 extension TransferStateMachine {
-    /// A response that began with the first byte and ended without proof.
+    /// A response that began with the first byte of the file, and whose end is not proven.
     struct UnprovenAnswer: Sendable {
         let length: Int64
         let representation: Representation?
@@ -9,7 +9,7 @@ extension TransferStateMachine {
         let count: Int
     }
 
-    /// The number of responses, each with another length, after which the transfer fails.
+    /// The number of responses with unproven ends, each at another length, after which the transfer fails.
     private static let mostUnproven = 5
 
     /// Requests the file again after a response of unknown length without a proven end.
@@ -52,7 +52,7 @@ extension TransferStateMachine {
                 + " the file, so the file may be incomplete. Use --checksum to verify the file, or try again later")
     }
 
-    /// Starts over, once, after a checksum mismatch of a response without a proven end, which may have been cut.
+    /// Starts over, once, after a checksum mismatch of a response whose end was not proven: it may have been cut.
     ///
     /// - Returns: `nil` if the end was proven, or if the transfer has already started over.
     mutating func restartUnproven() -> [TransferAction]? {
@@ -62,8 +62,8 @@ extension TransferStateMachine {
             isChange: false)
     }
 
-    /// Accepts the response without a proven end as the file if the server refuses to send another one: the link may be
-    /// for a single use.
+    /// Accepts the last response without a proven end as the file if the server refuses (`error`) to send it again: the
+    /// link may be for a single use.
     ///
     /// - Returns: `nil` if no such response exists, or its bytes are no longer on disk.
     mutating func acceptUnproven(insteadOf error: TowlineError) -> [TransferAction]? {

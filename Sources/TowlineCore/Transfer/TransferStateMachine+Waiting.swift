@@ -1,6 +1,7 @@
 /// The handling of servers that make the transfer wait.
 extension TransferStateMachine {
-    /// Returns an error if the server asks for a longer pause than the user accepts; otherwise `nil`.
+    /// Returns an error if `wait`, which the server at `url` asks for, is longer than the user accepts (`--max-wait`);
+    /// otherwise `nil`.
     func tooLong(_ wait: Duration, _ url: HTTPURL) -> TowlineError? {
         guard let longest = terms.retry.longestWait, wait > longest else { return nil }
         return TowlineError(
@@ -10,11 +11,11 @@ extension TransferStateMachine {
                 + " \(DurationText.inSentence(longest))")
     }
 
-    /// The time without a response after which the user gets a notice.
+    /// The time without a response after which the user gets a notice that the transfer waits for the server.
     private static let silence = Duration.seconds(8)
 
-    /// Tells the user, once for each slow first response, that the transfer waits for it: a server may pack an archive
-    /// before it responds.
+    /// Notifies the user, once for each slow first response, that the transfer waits for it: a server may pack an
+    /// archive before it responds.
     mutating func announceSilence(_ context: TransferContext) -> [TransferAction] {
         guard let attempt = live.first, liveCount == 1, !attempt.isAccepted, announcedSilence != attempt.id,
             context.now - attempt.startedAt >= Self.silence
@@ -27,7 +28,8 @@ extension TransferStateMachine {
         return [.notice(TransferNotice(.info, .waiting, text))]
     }
 
-    /// Returns how long an attempt may receive no byte; `nil` if only the limits of the transport apply.
+    /// Returns the time without a byte after which an attempt counts as stalled; `nil` if only the limits of the
+    /// transport (the HTTP client) apply.
     ///
     /// Connecting and the response head have limits of their own, which the transport keeps: a slow handshake or a
     /// server that packs an archive is not a stalled connection. While others deliver bytes, a further connection has

@@ -1,16 +1,16 @@
 /// A state machine for one transfer, as a value: it takes events, returns actions, and uses no socket, file or clock.
 ///
-/// Phases: `idle → running ⇄ preparing → … → verifying → publishing → ended`, and `draining` while attempts must end:
-/// the file is not verified, published or replaced while an attempt may still write.
+/// Phases: `idle → running ⇄ preparing → … → verifying → publishing → ended`, and `draining` while attempts (requests)
+/// must end: the file is not verified, published or replaced while an attempt may still write.
 package struct TransferStateMachine: Sendable {
     /// The phases of a transfer.
     package enum Phase: Hashable, Sendable {
         case idle
         /// Attempts run, or the transfer waits before the next attempt.
         case running
-        /// The part file is being created. The response of the given attempt, if any, is paused until then.
+        /// The part file is being created. The response to the given attempt, if any, is paused until then.
         case preparing(AttemptID?)
-        /// The transfer waits for all attempts to end, except the attempt that a restart keeps.
+        /// The transfer waits for all attempts to end, except one whose response a restart uses. Then the goal applies.
         case draining(Goal)
         case verifying
         case publishing
@@ -20,13 +20,13 @@ package struct TransferStateMachine: Sendable {
         var isPreparing: Bool { if case .preparing = self { true } else { false } }
     }
 
-    /// The step that follows when all attempts have ended.
+    /// The step that follows when all running attempts have ended.
     package enum Goal: Hashable, Sendable {
         /// Every byte is written: the file is verified and published.
         case finish
-        /// The download restarts from the first byte. The response of the keeper, if any, is the complete new file.
+        /// The download restarts at the first byte. The response to attempt `keeper`, if any, is the complete new file.
         case restart(keeper: AttemptID?)
-        /// The transfer continues with the bytes that are still trusted.
+        /// The transfer continues with the bytes that a failed sync did not lose.
         case resume
         case end(TransferEnding)
     }
@@ -45,77 +45,77 @@ package struct TransferStateMachine: Sendable {
     let terms: TransferTerms
     package internal(set) var phase = Phase.idle
     package internal(set) var ledger = RangeLedger()
-    /// The representation of the held bytes; `nil` before the first response.
+    /// The metadata (length, validators) of the file that the written bytes belong to; `nil` before the first response.
     var representation: Representation?
     var checksums: [Checksum] = []
     /// The response fields that contained checksums of the whole file, by checksum.
     var digestFields: [Checksum: ServerChecksum] = [:]
-    /// The checksum of the file at a redirect target, if the redirect response contained one.
+    /// The checksum of the file that a redirect response contained about its target; `nil` without one.
     var linked: LinkedChecksum?
     /// `true` after a redirect from an https URL: later http requests use no netrc entry.
     var hasLeftTLS = false
     /// The ranges that were requested a second time because a checksum of their response did not match.
     var repeated = ByteRangeSet()
     var ranges = RangeSupport.unknown
-    /// `true` if the server rejects `If-Range`: rung 2 of the proof ladder replaces rung 1.
+    /// `true` if the server rejects `If-Range`: instead, each 206 response must repeat the strong validator.
     var dislikesIfRange = false
-    /// `true` if the server repeats the strong validator only in weak form: the third rung of the ladder at most.
+    /// `true` if the server repeats the strong validator only in weak form: bytes before resume points are compared.
     var isWeakened = false
     /// `true` if responses of one version have different validators and the user gave a checksum, the only proof then.
     var ignoresValidators = false
-    /// The conclusions from refused range requests.
+    /// The conclusions from refused range requests, which may have been refused only for their Range field.
     var rangeDoubt = RangeDoubt()
     var contentCoding: String?
-    /// The content coding label of the held bytes.
+    /// The Content-Encoding with which the written bytes came, if it only labels the type of the stored file.
     var label = CodingLabel.unknown
     /// `true` if responses carry a digest of their content, which can be checked only on a complete response.
     var carriesDigests = false
-    /// The paused response that a restart begins with; `nil` if a restart sends a new request.
+    /// The paused response whose body becomes the file in a restart; `nil` if a restart sends a new request.
     var keptAnswer: ResponseFacts?
-    /// The representation that a restart discarded. A response with the same validator has the same length.
+    /// The metadata of the file that a restart discarded. A response with the same validator has the same length.
     var givenUp: Representation?
-    /// The last response whose end another response has to confirm.
+    /// The last response whose end another response has to confirm, because it may have been cut.
     var unproven: UnprovenAnswer?
-    /// The checksum error of a replaced primary that sent all bytes; `nil` once other bytes are written.
+    /// The checksum error of a replaced source that sent all bytes; `nil` once bytes of another source are written.
     var refutation: TowlineError?
     /// `true` if the restart under way discards the bytes because the file changed on the server.
-    var isAnother = false
+    var fileChanged = false
     /// The length of the discarded representation, if the new response has the same weak validator. A response that
     /// ends earlier only because its connection closed is incomplete.
-    var lengthOnceKnown: Int64?
-    /// The representation in the last response that defined the file.
+    var minimumLength: Int64?
+    /// The metadata in the last response that defined the file. If it changes, readers must read again.
     var lastAdopted: Representation?
     var isDoubtful = false
-    /// `true` if an earlier transfer found that the server sends no ranges of the held file.
+    /// `true` if an earlier transfer found that the server supports no range requests for the file.
     var heldLacksRanges = false
     var hasStorage = false
     /// `true` if the bytes of the next response go into a new part file.
     var replacesPart = false
     /// The file that an update may replace; `nil` once a response shows another version of the file.
     package var existing: ExistingFile?
-    /// The kind of bytes in the part file that the next response replaces.
+    /// The kind of bytes in the part file that the next response replaces; `.nothing` without such a file.
     var replaced = Held.nothing
-    /// The media type of these bytes.
+    /// The media type of the bytes in the part file that the next response replaces.
     var replacedMediaType: String?
-    /// `true` if this transfer has received a response that fits the held bytes.
+    /// `true` if this transfer has received a response that fits the written bytes.
     var isConfirmed = false
-    /// `true` if bytes were joined with less proof than a strong validator.
+    /// `true` if bytes of two responses were joined with less proof than a strong validator.
     var joinedWeakly = false
     /// The running attempts, in the order in which they began.
     var attempts: [Attempt] = []
     var budget: ConnectionBudget
-    /// `true` if the connections that were added last did not pay off and are to be closed.
+    /// `true` if the connections that were added last did not increase the rate and are to be closed.
     var hasSurplus = false
     /// The number of connections last reported to the host's other downloads as worthwhile; `nil` before a report.
     var toldFinding: Int?
     package internal(set) var resolved: HTTPURL
-    /// The source that defines the file.
+    /// The source (a URL) whose responses define the file, called the primary.
     var primary: FileSource
-    /// The other sources that may have the same file.
+    /// The other sources that may have the same file. Their bytes are used only with proof that it is the same.
     var mirrors: [FileSource]
     var fileName = ""
     var nextID: UInt64
-    /// The earliest time of the next request to the primary; `nil` if no wait is set.
+    /// The earliest time of the next request to the primary source; `nil` if no wait is set.
     var notBefore: Duration?
     var waitReason = ""
     package internal(set) var waitsForServer = false
@@ -135,12 +135,12 @@ package struct TransferStateMachine: Sendable {
     /// The time when a failure was last counted.
     var lastFailureAt: Duration?
     var lastReplacement: Replacement?
-    /// The time when a further connection last received no bytes, and the offset at which a response that cannot be
-    /// resumed last broke.
+    /// The time when an additional connection last failed without a byte, and the offset at which a response that
+    /// cannot be resumed last broke.
     var lastRejectionAt: Duration?, lastBreakAt: Int64?
     package internal(set) var receivedBytes: Int64 = 0
     var resumedBytes: Int64 = 0
-    /// `true` if the user has yet to be notified that held bytes are reused.
+    /// `true` if the user has yet to be notified that bytes of an earlier transfer are reused.
     var announcesResuming = false
     var wastedInRaces: Int64 = 0
     var roundTrip: Double?
@@ -151,11 +151,11 @@ package struct TransferStateMachine: Sendable {
     var isSingle: Bool
     /// `true` if the file is not small, or stalled on a shared connection: its requests get a connection of their own.
     package internal(set) var needsOwnConnection = false
-    /// `true` while the transfer waits for its slot in a batch or for a connection of its own.
+    /// `true` while the transfer waits for its slot in a batch, or for permission to open a connection of its own.
     package internal(set) var waitsForTurn = false
     /// The target of a redirect that is still to be requested.
-    var lead: Lead?
-    /// The sharing of the connection that delivered the last complete response.
+    var pendingRedirect: PendingRedirect?
+    /// The way in which the last complete response shared its connection with other requests.
     var sharing = ConnectionSharing.none
     var ending: TransferEnding?
     /// The ranges that readers wait for or will read next, the most urgent first.
@@ -163,37 +163,36 @@ package struct TransferStateMachine: Sendable {
     /// A number that increases when written bytes are discarded: the bytes that a reader has may then be wrong.
     var contentGeneration = 0
 
-    /// Counters that end loops.
+    /// Counters that limit how often the transfer repeats a reaction.
     struct Tally: Sendable {
-        /// The number of attempts in a row that received no bytes.
+        /// The number of attempts in a row that received no bytes. The retry limit applies to it.
         var failures = 0
-        /// The number of notices that an interruption restarts the download.
+        /// The number of notices that an interruption restarts the download. Such a notice is shown once.
         var announcements = 0
         /// The number of refused ranges since the last accepted range.
         var refusals = 0
-        /// The number of further connections in a row that received no bytes.
+        /// The number of additional connections in a row that received no bytes.
         var rejections = 0
-        /// The number of times that the connection limit was lowered after such failures.
+        /// The number of times that the connection limit was lowered because additional connections received no bytes.
         var lowerings = 0
         var restarts = 0
-        /// The number of restarts since bytes were last joined to held bytes.
+        /// The number of restarts since new bytes were last joined to written ones.
         var discards = 0
         var expirations = 0
         /// The number of slow connections in a row whose replacements were no faster.
         var futileReplacements = 0
-        /// `true` while another request has to confirm a claimed change of the file.
+        /// `true` while another request has to confirm that the file changed, as a response claimed.
         var isConfirming = false
-        /// The number of such confirmation requests in a row.
+        /// The number of requests in a row that had to confirm a claimed change.
         var confirmations = 0
         /// The number of claimed changes that were not confirmed.
         var flips = 0
         var syncFailures = 0
     }
 
-    /// - Parameters:
-    ///   - firstID: the id of the first attempt; later ids count up. Give each transfer of a process its own block.
-    ///   - hostCeiling: the number of connections that the host is known to allow; `nil` if unknown.
-    ///   - hostUsual: the number of connections that paid off at this host before; `nil` if unknown.
+    /// Creates a state machine. `firstID`: the identifier of the first attempt; later ones count up, so give each
+    /// transfer of a process its own block. `hostCeiling`: the number of connections that the host is known to allow;
+    /// `hostUsual`: the number that paid off at this host before; `nil` if unknown.
     package init(terms: TransferTerms, firstID: UInt64 = 1, hostCeiling: Int? = nil, hostUsual: Int? = nil) {
         self.terms = terms
         nextID = firstID
@@ -211,7 +210,7 @@ package struct TransferStateMachine: Sendable {
     /// Handles one event and returns the actions to perform.
     package mutating func handle(_ event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
         guard phase != .ended else { return [] }
-        lead?.isNew = false
+        pendingRedirect?.isNew = false
         var actions = follow(context)
         actions += act(on: event, context)
         if [.running, .publishing].contains(phase) || phase.isPreparing, let error = tooLarge() { return fail(error) }
@@ -246,7 +245,7 @@ package struct TransferStateMachine: Sendable {
         }
     }
 
-    /// Records the progress of each attempt.
+    /// Records the progress of each attempt, and how the number of connections affects the rate.
     private mutating func follow(_ context: TransferContext) -> [TransferAction] {
         (now, jitter) = (context.now, context.jitter)
         var fresh: Int64 = 0
@@ -293,7 +292,8 @@ package struct TransferStateMachine: Sendable {
         return [.notice(TransferNotice(.info, .resumed, "resuming: \(size) already downloaded"))]
     }
 
-    /// Begins the transfer, or adopts the bytes of an earlier one, found when the first response gave the file name.
+    /// Begins the transfer, or adopts the bytes of an earlier one (`held`), perhaps found only when the first response
+    /// gave the file name.
     private mutating func begin(_ held: HeldDownload?, _ context: TransferContext) -> [TransferAction] {
         phase = .running
         lastWrittenAt = context.now
@@ -358,7 +358,7 @@ package struct TransferStateMachine: Sendable {
         drain(.end(.failed(error)))
     }
 
-    /// Cancels every attempt except a keeper, and continues with `goal` when the attempts have ended.
+    /// Cancels every attempt except the one that a restart keeps, and continues with `goal` when they have ended.
     mutating func drain(_ goal: Goal) -> [TransferAction] {
         // A stop or a failure replaces a milder goal of draining. No other goal replaces a stop or a failure.
         if case .draining(.end) = phase { return [] }

@@ -2,25 +2,25 @@
 package struct TransferTerms: Hashable, Sendable {
     /// The URL that the user gave.
     package let source: HTTPURL
-    /// The name that the URL gives the file.
+    /// The file name in the URL, used if the server sends none and the user gave none.
     package let nameOfURL: String
     /// The number of connections that the user set; `nil`: find the best number.
     package var connections: Int?
-    /// `true` to use one connection, from the first byte to the last.
+    /// `true` to use a single connection that requests the bytes in order, from the first byte to the last.
     package var sequential = false
-    /// `true` to ignore the server's Content-Length, which also excludes ranges.
+    /// `true` to ignore the server's Content-Length (`--ignore-length`), which also excludes range requests.
     package var ignoresLength = false
-    /// `true` if the bytes go to a stream. Written bytes then cannot be removed.
+    /// `true` if the bytes go to a stream, such as standard output. Written bytes then cannot be removed.
     package var isStream = false
-    /// The policy for retries.
+    /// The policy for retries: the number of tries and the waits between them.
     package var retry = RetryPolicy()
-    /// The statuses that are transient in addition to those of the retry table.
+    /// The HTTP statuses after which a request is retried, in addition to those of the retry table (DESIGN.md §4).
     package var retryStatuses: Set<Int> = []
-    /// The time without a byte after which a connection counts as dead.
+    /// The time without a byte after which a connection counts as dead and is replaced.
     package var stallTimeout = Duration.seconds(30)
-    /// The time limit for opening a connection, which the transport keeps.
+    /// The time limit for opening a connection, which the transport (the HTTP client) enforces.
     package var connectTimeout = Duration.seconds(30)
-    /// The time limit for a response head, for messages: the transport keeps it.
+    /// The time limit for a response head, shown in messages: the transport (the HTTP client) enforces it.
     package var headTimeout = Duration.seconds(300)
     /// The length of the longest file that is accepted, in bytes; `nil`: no limit.
     package var maximumSize: Int64?
@@ -28,23 +28,24 @@ package struct TransferTerms: Hashable, Sendable {
     package var maxRedirects = 20
     /// `true` if redirects from https to http are followed.
     package var allowsDowngrade = false
-    /// `true` to resume with an equal length and overlap as the only proof.
+    /// `true` to resume if only the equal length and equal bytes before the resume point indicate that the file is the
+    /// same.
     package var unsafeResume = false
-    /// `true` to start over if the file changed.
+    /// `true` to discard the bytes and start over if the file changed on the server; `false`: the download fails.
     package var restartsChanged = true
-    /// The checksum of the whole file that the user gave.
+    /// The checksum of the whole file that the user gave; `nil` without one.
     package var checksum: Checksum?
-    /// `true` to accept a web page whatever the expected file type.
+    /// `true` to accept a web page as the file, even if another file type is expected.
     package var acceptsWebPages = false
-    /// The name that the user gave the file.
+    /// The name that the user gave the file; `nil`: the server or the URL names it.
     package var fileName: String?
     /// `true` to ignore the checksums that servers send.
     package var ignoresServerChecksums = false
     /// The other URLs of the same file.
     package var mirrors: [HTTPURL] = []
-    /// The user's own header fields. They are sent to the first origin only.
+    /// The user's own header fields. They are sent only to the origin (scheme, host and port) of `source`.
     package var userFields = HTTPFields()
-    /// `true` if a user name and password, or a token, are sent to the first origin.
+    /// `true` if the request to the origin of `source` carries a user name and password, or a token.
     package var hasUser = false
 
     /// Creates the default terms for a URL.
@@ -64,25 +65,25 @@ extension ResponseQuestion {
     }
 }
 
-/// The part of a file that an earlier transfer left on disk.
+/// The part of a file that an earlier transfer left on disk, with the metadata in its journal.
 package struct HeldDownload: Hashable, Sendable {
     /// The representation that the bytes belong to.
     package var representation: Representation
-    /// The bytes that count as written.
+    /// The bytes that count as written, according to the journal.
     package var written: ByteRangeSet
-    /// The bytes that are durable.
+    /// The bytes that were synced to disk and survive a power loss.
     package var durable: ByteRangeSet
     /// `true` to compare the bytes before each resume point, even if there is other proof.
     package var isDoubtful: Bool
     /// `true` if the bytes may not come from the server: the part file is not the file that the journal describes,
     /// or the bytes came over http and the file is now requested over https.
     package var isUntrusted: Bool
-    /// The known checksums.
+    /// The known checksums of the whole file.
     package var checksums: [Checksum]
     /// `true` if the server did not support range requests for the file.
     package var lacksRanges: Bool
 
-    /// Creates a description of the bytes.
+    /// Creates a description of the part.
     package init(
         representation: Representation, written: ByteRangeSet, durable: ByteRangeSet = ByteRangeSet(),
         isDoubtful: Bool = false, isUntrusted: Bool = false, checksums: [Checksum] = [], lacksRanges: Bool = false

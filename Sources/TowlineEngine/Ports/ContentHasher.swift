@@ -1,8 +1,9 @@
 internal import TowlineCore
 
-/// A hasher of a message's content as it passes, for `Content-Digest` (RFC 9530 §2).
+/// Hashes the content of a response as it arrives and compares the hash with an expected value, such as that of
+/// `Content-Digest` (RFC 9530 §2).
 package protocol ContentHasher: AnyObject {
-    /// Adds the next bytes.
+    /// Adds the next bytes of the content to the hash.
     func update(_ bytes: UnsafeRawBufferPointer)
     /// Returns whether the hash of all added bytes equals the expected value.
     func matches() -> Bool

@@ -1,17 +1,18 @@
-/// A monitor that reports changes of the machine's network, so that waits for the network can end early.
+/// Reports changes of the machine's network, so that a download that waits for the network can retry early.
 ///
 /// Reports are hints: a change may not help a transfer, and the network may recover without a reported change. The
-/// back-off of the retry table therefore continues independently.
+/// retry timers (back-off) therefore continue independently.
 package protocol NetworkMonitor: AnyObject, Sendable {
     /// `true` if other machines may be reachable: a default route exists, or an interface other than the loopback is up
     /// and has an address. Also `true` if the state is unknown.
     var isProbablyOnline: Bool { get }
 
-    /// Returns a new stream of changes. An element means that a link, an address or a route changed since the previous
-    /// element. Changes within 200 ms are one element, and a slow reader finds one element, not a backlog.
-    /// The stream ends with `close`, or when the reader's task is cancelled.
+    /// Returns a new stream of network changes. An element means that a link, an address or a route changed since the
+    /// previous element. Changes within 200 ms are one element, and a slow reader finds one element, not a backlog. The
+    /// stream ends with `close`, or when the reader's task is cancelled.
     func changes() -> AsyncStream<Void>
 
-    /// Ends all streams, stops the threads and closes the descriptors before it returns. A second call does nothing.
+    /// Ends all streams, stops the monitor's threads and closes its descriptors before it returns. A second call has no
+    /// effect.
     func close() async
 }

@@ -1,76 +1,82 @@
 package import TowlineCore
 
-/// The permanent list of the requested downloads, with their order, state, options and history.
+/// The permanent list of the requested downloads, with their order, state, options and history: a database.
 ///
 /// The byte ranges are in the journals only, so that each fact has one source. `heldBytes` is the last reported value.
 /// The registry is the only place, besides memory, that holds secrets (URLs and options as given).
 ///
-/// A change is durable when the call returns: it survives a power loss. A call that changes several things changes
-/// all of them or none. Cancelling the caller's task does not undo a call. A call blocks its thread only to enqueue.
+/// A change is durable when the call returns: it survives a power loss. A call that changes several things changes all
+/// of them or none. Cancelling the caller's task does not undo a call. A call blocks its thread only to enqueue.
 package protocol Registry: AnyObject, Sendable {
-    /// The messages since the registry was opened: a damaged database was set aside, downloads were rebuilt. Any later
-    /// call may find damage; the call then continues with the new database and adds a notice.
+    /// Messages for the user since the registry was opened: a damaged database was set aside, downloads were rebuilt.
+    /// Any later call may find damage; the call then continues with the new database and adds a message.
     var notices: [String] { get }
 
-    /// Adds downloads at the end of their priority, in order. Skips a download whose `identity` is already in the list.
+    /// Adds downloads to the list, each behind the downloads of the same priority. Skips a download whose `identity` is
+    /// already in the list. Returns the outcome of each addition, in the same order.
     func add(_ downloads: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition]
 
-    /// Returns the downloads with the given names in the order of `ids`, from one snapshot. Omits missing downloads.
+    /// Returns the downloads with the given IDs in the order of `ids`, all as of the same moment. Omits missing
+    /// downloads.
     func downloads(_ ids: [DownloadID]) async throws(TowlineError) -> [RegisteredDownload]
 
-    /// Returns the names that match the abbreviation `short`, at most `limit` names.
+    /// Returns the IDs of the downloads that match the abbreviated ID `short`, at most `limit` IDs.
     func names(matching short: ShortDownloadID, limit: Int) async throws(TowlineError) -> [DownloadID]
 
-    /// Returns one page of the list.
+    /// Returns one page of the list of downloads: those that `query` selects, in its order.
     func page(_ query: RegistryQuery) async throws(TowlineError) -> RegistryPage
 
-    /// Applies changes and adds their entries to the timelines.
+    /// Applies changes to downloads and adds the events in `RegistryChange.entries` to their histories (timelines).
     ///
     /// - Returns: the outcome of each change, in the same order.
     @discardableResult
     func apply(_ changes: [RegistryChange]) async throws(TowlineError) -> [RegistryOutcome]
 
-    /// Moves a download before another of the same priority, or to the end for `nil`. Throws `unusableOption` if the
-    /// priorities differ. Does nothing if either download is missing.
+    /// Moves a download in the queue before the download `before` of the same priority, or to the end for `nil`. Throws
+    /// `unusableOption` if the priorities differ. Does nothing if either download is missing.
     func move(_ id: DownloadID, before: DownloadID?) async throws(TowlineError)
 
-    /// Removes downloads and their timelines, so that no file of the registry contains their data.
+    /// Removes downloads and their histories, so that no file of the registry contains their data.
     ///
     /// - Parameter state: The only state to remove; a download in another state stays. `nil` means every state.
     /// - Returns: the outcome of each removal, in the same order.
     @discardableResult
     func remove(_ ids: [DownloadID], onlyFrom state: RegisteredState?) async throws(TowlineError) -> [RegistryOutcome]
 
-    /// Returns the first queued downloads by priority and place, without downloads of blocked hosts and groups.
+    /// Returns the first queued downloads, at most `limit`, in the order in which downloads start: by priority, then by
+    /// position in the queue. Skips the downloads of `blockedHosts` and `blockedGroups`.
     func nextQueued(limit: Int, blockedHosts: Set<String>, blockedGroups: Set<String>) async throws(TowlineError)
         -> [RegisteredDownload]
 
-    /// Makes queued downloads active, so that their transfers may start. No two callers get the same download.
+    /// Changes queued downloads to the state `active`, so that the caller may start their transfers. No two callers get
+    /// the same download.
     ///
     /// - Returns: The downloads of `ids` that were queued, in their new state.
     func claim(_ ids: [DownloadID]) async throws(TowlineError) -> [RegisteredDownload]
 
-    /// Moves downloads from the given states to `state`: the downloads of `group`, or of all groups for `nil`. Returns
-    /// the number of changed downloads.
+    /// Changes downloads from any of the given states to `state`: the downloads of `group`, or of all groups for `nil`.
+    /// Returns the number of changed downloads.
     func changeAll(from states: Set<RegisteredState>, to state: RegisteredState, group: String?)
         async throws(TowlineError) -> Int
 
-    /// Returns the events of a download after entry `number`, oldest first, at most `limit` entries.
+    /// Returns the recorded events of a download whose numbers are greater than `number`, oldest first, at most
+    /// `limit`.
     func timeline(of id: DownloadID, after number: Int64, limit: Int) async throws(TowlineError) -> [TimelineEntry]
 
     /// Returns the number of downloads in each state and the sums of their bytes.
     func totals() async throws(TowlineError) -> RegistryTotals
 
-    /// Stores a named value, such as a setting or the limit of a group. `nil` removes the value.
+    /// Stores a value under a name, such as a setting or the limit of a group. `nil` removes the value.
     func setValue(_ value: String?, for name: String) async throws(TowlineError)
 
-    /// Returns the stored values whose names begin with `prefix`, by name.
+    /// Returns the values that `setValue` stored under names that begin with `prefix`, by name.
     func values(prefix: String) async throws(TowlineError) -> [String: String]
 
-    /// Returns the stored knowledge about hosts, by origin, as text in the caller's own format.
+    /// Returns the text that `setHostKnowledge` stored for each host, by origin (`scheme://host:port`).
     func hostKnowledge() async throws(TowlineError) -> [String: String]
 
-    /// Stores knowledge about a host. Keeps the 10,000 most recently written hosts.
+    /// Stores facts about a host, such as its connection limit, as text in the caller's own format. Keeps the 10,000
+    /// most recently written hosts.
     func setHostKnowledge(_ knowledge: String, for origin: String) async throws(TowlineError)
 
     /// Closes the database and releases the locks. Later calls throw.
@@ -78,57 +84,59 @@ package protocol Registry: AnyObject, Sendable {
 }
 
 extension Registry {
-    /// Returns the download with the given name, or `nil` if the list does not contain the download.
+    /// Returns the download with the given ID, or `nil` if the registry does not contain the download.
     package func download(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload? {
         try await downloads([id]).first
     }
 
-    /// Removes downloads in every state.
+    /// Removes downloads in every state, and their histories.
     package func remove(_ ids: [DownloadID]) async throws(TowlineError) { try await remove(ids, onlyFrom: nil) }
 }
 
-/// A download as the registry stores it.
+/// A download with its state and options, as the registry stores it.
 package struct RegisteredDownload: Hashable, Sendable {
-    /// The name of the download.
+    /// The ID of the download.
     package var id: DownloadID
     /// The URL as given, with its secrets.
     package var source: String
     /// The origin of the URL: `scheme://host:port`.
     package var host: String
-    /// The directory for the file.
+    /// The path of the directory in which the file is stored.
     package var directory: String
-    /// The final name; `nil` until the user or the server gives a name.
+    /// The final file name; `nil` until the user or the server gives a name.
     package var name: String?
-    /// A permanent key of the request, equal for two requests of the same URL to the same place whatever their results.
+    /// A permanent key of the request, equal for two requests of the same URL to the same destination, whatever names
+    /// and files result. `Registry.add` skips a request whose key is already in the registry.
     package var identity: String
-    /// The options, in the caller's own format.
+    /// The download options, in the caller's own format.
     package var options: [UInt8]
-    /// Key-value pairs of the caller, returned unchanged.
+    /// Key-value pairs that a user or program attached to the download. They have no effect here.
     package var metadata: [String: String]
-    /// The group of the download; `nil` for no group.
+    /// The name of the group that the download belongs to, for common limits and commands; `nil` for no group.
     package var group: String?
     /// The priority; downloads with a higher priority start first.
     package var priority: Int
-    /// The state of the download.
+    /// The state of the download, such as queued, active or finished.
     package var state: RegisteredState
-    /// The reason for a wait or a failure, as text.
+    /// The reason for a wait or a failure, as text for the user; `nil` for no reason.
     package var reason: String?
-    /// The reason as a code: the `TowlineError.Code` of a failure, or the cause of a wait.
+    /// The reason as a code for programs: the `TowlineError.Code` of a failure, or the cause of a wait; `nil` for no
+    /// reason.
     package var reasonCode: String?
-    /// The HTTP status of a failure.
+    /// The HTTP status that caused a failure; `nil` if no status caused it.
     package var status: Int?
-    /// The time at which a wait ends, in milliseconds since 1970.
+    /// The time at which a wait ends, in milliseconds since 1970; `nil` for no such time.
     package var waitUntil: Int64?
     /// The complete length in bytes; `nil` while unknown.
     package var completeLength: Int64?
-    /// The number of bytes in the part file at the last report.
+    /// The number of bytes in the part file when the download last reported it.
     package var heldBytes: Int64
     /// The time at which the download was added, in milliseconds since 1970.
     package var addedAt: Int64
     /// The time at which the download ended, in milliseconds since 1970; `nil` before the end.
     package var endedAt: Int64?
 
-    /// Creates a download that has not started and holds no bytes.
+    /// Creates a download that has not started and has no bytes.
     package init(
         id: DownloadID, source: String, host: String, directory: String, name: String?, identity: String,
         options: [UInt8] = [], metadata: [String: String] = [:], group: String? = nil, priority: Int = 0,
@@ -150,69 +158,72 @@ package struct RegisteredDownload: Hashable, Sendable {
     }
 }
 
-/// The outcome of an addition.
+/// The outcome of adding one download to the registry.
 package enum RegistryAddition: Hashable, Sendable {
-    /// The download is new.
+    /// The download was not in the registry and was added.
     case added
-    /// The list already contains a download with the same identity, under this name.
+    /// The registry already contains a download with the same `identity`, under the given ID. The new one was not
+    /// added.
     case existing(DownloadID)
 }
 
-/// The outcome of a change.
+/// The outcome of changing or removing one download in the registry.
 package enum RegistryOutcome: Hashable, Sendable {
-    /// The change is durable.
+    /// The change or removal is durable.
     case applied
-    /// The download is not in the state that the change requires (`RegistryChange.onlyFrom`) and is unchanged.
+    /// The download is not in the required state (`RegistryChange.onlyFrom`) and is unchanged.
     case otherState
-    /// The download is not in the list.
+    /// The registry does not contain the download.
     case missing
 }
 
-/// Fields of one download that change together. `nil` leaves a field unchanged. In a doubly optional field, an inner
-/// `nil` clears the field and an inner value sets the field.
+/// A change of several fields of one download, made together. `nil` leaves a field unchanged. In a doubly optional
+/// field, an inner `nil` clears the field and an inner value sets the field.
 package struct RegistryChange: Hashable, Sendable {
-    /// The name of the download.
+    /// The ID of the download to change.
     package var id: DownloadID
-    /// The new state with its reason. Setting the state replaces the reason, the code, the status and the wait.
+    /// The new state with its reason. Setting the state replaces the reason, the reason code, the status and the end of
+    /// a wait.
     package var state: State?
-    /// The new directory, after the file was moved. The identity stays.
+    /// The new directory, after the file was moved. `identity` stays.
     package var directory: String?
-    /// The final name.
+    /// The new final file name.
     package var name: String?
-    /// The new URL, after the caller renewed it. The identity stays.
+    /// The new URL, after the caller renewed an expired link. The `identity` stays.
     package var source: String?
-    /// The origin of the new URL.
+    /// The origin of the new URL: `scheme://host:port`.
     package var host: String?
-    /// The new identity, without secrets.
+    /// The new key of the request (`RegisteredDownload.identity`), when secrets are removed from the stored URL.
     package var identity: String?
-    /// The options, in the caller's own format.
+    /// The new download options, in the caller's own format.
     package var options: [UInt8]?
-    /// Key-value pairs of the caller.
+    /// The new key-value pairs, which replace all earlier ones.
     package var metadata: [String: String]?
-    /// The group.
+    /// The new group of the download; an inner `nil` removes the download from its group.
     package var group: String??
-    /// The priority; the download moves to the end of this priority.
+    /// The new priority; the download moves behind all downloads of this priority.
     package var priority: Int?
-    /// The complete length in bytes.
+    /// The complete length of the file in bytes.
     package var completeLength: Int64??
-    /// The number of bytes in the part file.
+    /// The new number of bytes in the part file.
     package var heldBytes: Int64?
-    /// The entries to add to the timeline.
+    /// The events to add to the download's history.
     package var entries: [TimelineEntry]
-    /// The state that the download must have; a download in another state is not changed. `nil` for every state.
+    /// The state that the download must have for the change; in another state it is not changed
+    /// (`RegistryOutcome.otherState`). `nil` for every state.
     package var onlyFrom: RegisteredState?
 
-    /// A state with its reason, status and times.
+    /// The new state of a download with its reason, HTTP status and times.
     package struct State: Hashable, Sendable {
-        /// The state.
+        /// The new state.
         package var state: RegisteredState
-        /// The reason as text.
+        /// The reason for a wait or a failure, as text for the user.
         package var reason: String?
-        /// The reason as a code.
+        /// The reason as a code for programs.
         package var reasonCode: String?
-        /// The HTTP status of a failure.
+        /// The HTTP status that caused a failure; `nil` if no status caused it.
         package var status: Int?
-        /// The time at which a wait ends, in milliseconds since 1970.
+        /// The time at which a wait ends, in milliseconds since 1970; `nil` for no such time.
         package var waitUntil: Int64?
         /// The end of the download in milliseconds since 1970; `nil` for states in which the download has not ended.
         package var endedAt: Int64?
@@ -231,7 +242,7 @@ package struct RegistryChange: Hashable, Sendable {
         }
     }
 
-    /// Creates a change of the state, the timeline or, by default, no field.
+    /// Creates a change of the state, of the history or, by default, of no field.
     package init(_ id: DownloadID, state: State? = nil, entries: [TimelineEntry] = []) {
         self.id = id
         self.state = state
@@ -239,15 +250,15 @@ package struct RegistryChange: Hashable, Sendable {
     }
 }
 
-/// An event of a download and its reason.
+/// An event in the history of a download: a message with its time.
 package struct TimelineEntry: Hashable, Sendable {
-    /// The number of the entry, ascending within the registry; 0 before the entry is stored.
+    /// The number of the event, ascending within the registry; 0 before the event is stored.
     package var number: Int64
     /// The time of the event, in milliseconds since 1970.
     package var time: Int64
-    /// A stable name for programs, such as `restarted`.
+    /// A stable name of the kind of event for programs, such as `restarted`.
     package var kind: String
-    /// The message, one sentence without secrets.
+    /// The message for the user, one sentence without secrets.
     package var message: String
 
     /// Creates an entry.
@@ -259,35 +270,36 @@ package struct TimelineEntry: Hashable, Sendable {
     }
 }
 
-/// A request for one page of the list: a filter, an order and a start.
+/// A request for one page of the list of downloads: a filter, an order and a start.
 package struct RegistryQuery: Hashable, Sendable {
     /// The sort key. Downloads with equal keys are ordered by the time of their addition to the registry.
     package enum Order: String, Hashable, Sendable, CaseIterable {
-        /// Priority and place: the order in which downloads start.
+        /// Priority and position in the queue: the order in which downloads start.
         case queue
-        /// The time of the addition.
+        /// The time at which the download was added.
         case added
-        /// The final name.
+        /// The final file name.
         case name
-        /// The complete length.
+        /// The complete length of the file.
         case size
-        /// The state.
+        /// The state of the download.
         case state
-        /// The time of the end.
+        /// The time at which the download ended.
         case ended
     }
 
-    /// The order.
+    /// The order of the downloads.
     package var order = Order.queue
     /// `true` to reverse the order.
     package var descending = false
     /// The states to include; empty for every state.
     package var states: Set<RegisteredState> = []
-    /// The group to include; `nil` for every download.
+    /// The only group to include; `nil` for all downloads, in any group or in no group.
     package var group: String?
-    /// A text that the name or the URL without secrets must contain, ignoring case; `nil` for no such filter.
+    /// A text that the file name or the URL without secrets must contain, ignoring case; `nil` for no such filter.
     package var text: String?
-    /// The end of the previous page; `nil` for the first page. Valid only with the same order and filter.
+    /// The position at which the page starts: `RegistryPage.next` of the previous page; `nil` for the first page. Valid
+    /// only with the same order and filter.
     package var cursor: RegistryCursor?
     /// The maximum number of downloads on the page.
     package var limit = 100
@@ -296,20 +308,21 @@ package struct RegistryQuery: Hashable, Sendable {
     package init() {}
 }
 
-/// The end of a page. Opaque: only the registry that created the cursor can read it.
+/// The position in the list after the last download of a page. Opaque: only the registry that created the cursor can
+/// read it.
 package struct RegistryCursor: Hashable, Sendable {
-    /// The registry's own encoding of the position.
+    /// The position, in the registry's own encoding.
     package let text: String
 
     /// Creates a cursor from the registry's encoding.
     package init(text: String) { self.text = text }
 }
 
-/// A page of the list.
+/// A page of the list of downloads, the result of a `RegistryQuery`.
 package struct RegistryPage: Hashable, Sendable {
-    /// The downloads.
+    /// The downloads on the page, in the order of the query.
     package var downloads: [RegisteredDownload]
-    /// The start of the next page; `nil` on the last page.
+    /// The cursor for the next page; `nil` on the last page.
     package var next: RegistryCursor?
 
     /// Creates a page.
@@ -319,7 +332,7 @@ package struct RegistryPage: Hashable, Sendable {
     }
 }
 
-/// Sums over the list.
+/// Counts and sums over all downloads in the registry.
 package struct RegistryTotals: Hashable, Sendable {
     /// The number of downloads in each state.
     package var counts: [RegisteredState: Int] = [:]
@@ -328,6 +341,6 @@ package struct RegistryTotals: Hashable, Sendable {
     /// The sum of the complete lengths in bytes, for the downloads whose length is known.
     package var completeLength: Int64 = 0
 
-    /// Creates totals of an empty list.
+    /// Creates the totals of an empty registry.
     package init() {}
 }

@@ -1,9 +1,9 @@
 package import TowlineCore
 
-/// The interface to the network: sends requests and delivers responses.
+/// The interface to the network: sends HTTP requests and delivers the responses.
 ///
-/// An attempt is one HTTP request. A transport follows no redirects, retries no requests and decodes no content,
-/// so that the layer above implements every rule of `docs/http-rules.md`.
+/// An attempt is one HTTP request. A transport follows no redirects, retries no requests and decodes no content, so
+/// that the layer above implements every rule of `docs/http-rules.md`.
 ///
 /// Guarantees of an implementation:
 /// - No call blocks. Callbacks of one attempt come in order, from one thread at a time, never two at once.
@@ -15,60 +15,63 @@ package import TowlineCore
 /// - A response head has at most 5000 fields and 300 KiB, including 1xx heads; a larger head ends the attempt with
 ///   `TransportFailure.Kind.headTooLarge`.
 package protocol Transport: AnyObject, Sendable {
-    /// Sends the request of an attempt.
+    /// Sends the request of an attempt. `receiver` gets the response, and every failure through its `ended`.
     func start(_ request: AttemptRequest, receiver: any AttemptReceiver)
-    /// Ends an attempt soon, with `AttemptEnd.cancelled` unless the attempt has ended. Ignores unknown ids.
+    /// Ends an attempt soon: its receiver gets `AttemptEnd.cancelled`, unless the attempt has already ended. Ignores
+    /// unknown ids.
     func cancel(_ id: AttemptID)
-    /// Resumes an attempt after `.pause` or `.pauseFor`. Calls `bodyRests` if the attempt is not paused but has a body.
-    /// Ignores unknown ids.
+    /// Resumes an attempt whose receiver returned `.pause` or `.pauseFor`. If the attempt is not paused but its body is
+    /// being delivered, calls `AttemptReceiver.flush` instead. Ignores unknown ids.
     func proceed(_ id: AttemptID)
-    /// Cancels every attempt and returns after the last callback.
+    /// Cancels every attempt and returns after the last callback of the last attempt.
     func shutdown() async
 }
 
-/// The request of one attempt.
+/// The HTTP request of one attempt, with the options that the transport needs to send it.
 package struct AttemptRequest: Sendable {
-    /// The id of the attempt.
+    /// The id of the attempt, which `Transport.cancel` and `proceed` take.
     package let id: AttemptID
     /// The URL to request.
     package let url: HTTPURL
-    /// The fields to send besides `Host`, in order.
+    /// The header fields to send besides `Host`, in order.
     package let fields: HTTPFields
-    /// `true` if the request may carry the user's credentials.
+    /// `true` if the request may carry the user's credentials: the name and password of `ConnectionOptions.user` and
+    /// the client certificate.
     package let sendsCredentials: Bool
     /// `true` if the request may carry the password of the netrc entry for its host.
     package let sendsNetrc: Bool
-    /// `true` if the request may carry the cookies of the user's file that match its URL.
+    /// `true` if the request may carry the cookies of `ConnectionOptions.cookieFile` that match its URL.
     package let sendsStoredCookies: Bool
-    /// The options of the connection.
+    /// The TLS, proxy, credential and timeout options of the connection.
     package let connection: ConnectionOptions
-    /// The sharing of the connection: exclusive, or HTTP/2 streams with other requests of the same value. A pause of
-    /// one stream may pause all streams of the connection.
+    /// The use of the connection: one request alone, or HTTP/2 streams of several requests. Only requests with the same
+    /// value share a connection. A pause of one stream may pause all streams of the connection.
     package let sharing: ConnectionSharing
-    /// `true` if the response may be a small file, whose body is read to the end before it is processed. A transport
-    /// with several threads spreads such attempts over the threads.
-    package let mayBeBrief: Bool
-    /// `true` if a cut response cannot be corrected later: HTTP/1.1 is preferred where HTTP/2 does not prove the end.
+    /// `true` if the response may be a small file (less than 1 MiB), whose body is read to the end before it is
+    /// processed. A transport with several threads spreads such attempts over the threads.
+    package let mayBeSmall: Bool
+    /// `true` if delivered bytes cannot be corrected later, as for output to a pipe: the transport then uses HTTP/1.1
+    /// if its HTTP/2 cannot detect that a response was cut short.
     package let needsProvenEnd: Bool
     /// The size in bytes of the kernel's receive buffer of a new connection; `nil` for the system's choice. A server
     /// sends at most this many bytes before they are read.
     package var receiveBuffer: Int?
 
-    /// Creates the request of a plan.
+    /// Creates the request that `plan` describes, with the options that a plan does not contain.
     package init(
-        _ plan: AttemptPlan, connection: ConnectionOptions, mayBeBrief: Bool = false, needsProvenEnd: Bool = false
+        _ plan: AttemptPlan, connection: ConnectionOptions, mayBeSmall: Bool = false, needsProvenEnd: Bool = false
     ) {
         self.init(
             id: plan.id, url: plan.url, fields: plan.fields, sendsCredentials: plan.sendsCredentials,
             sendsNetrc: plan.sendsNetrc, sendsStoredCookies: plan.sendsStoredCookies, connection: connection,
-            sharing: plan.sharing, mayBeBrief: mayBeBrief, needsProvenEnd: needsProvenEnd)
+            sharing: plan.sharing, mayBeSmall: mayBeSmall, needsProvenEnd: needsProvenEnd)
     }
 
     /// Creates a request.
     package init(
         id: AttemptID, url: HTTPURL, fields: HTTPFields, sendsCredentials: Bool, sendsNetrc: Bool = false,
         sendsStoredCookies: Bool = false, connection: ConnectionOptions, sharing: ConnectionSharing = .none,
-        mayBeBrief: Bool = false, needsProvenEnd: Bool = false
+        mayBeSmall: Bool = false, needsProvenEnd: Bool = false
     ) {
         self.id = id
         self.url = url
@@ -78,30 +81,30 @@ package struct AttemptRequest: Sendable {
         self.sendsStoredCookies = sendsStoredCookies
         self.connection = connection
         self.sharing = sharing
-        self.mayBeBrief = mayBeBrief
+        self.mayBeSmall = mayBeSmall
         self.needsProvenEnd = needsProvenEnd
     }
 }
 
 /// The options of a connection and the user's credentials. Equal for all attempts of a download.
 package struct ConnectionOptions: Hashable, Sendable {
-    /// The HTTP version to use.
+    /// The choice of the HTTP version.
     package enum HTTPProtocol: Hashable, Sendable {
         /// HTTP/2 if the server offers it in TLS, otherwise HTTP/1.1.
         case automatic
-        /// HTTP/1.1 only.
+        /// HTTP/1.1, even if the server offers HTTP/2.
         case http1
         /// HTTP/2 from the first byte, also without TLS (RFC 9113 §3.3).
         case http2PriorKnowledge
     }
 
-    /// The source of passwords besides `user`.
+    /// The choice of the netrc file: a file with names and passwords by host, used besides `user`.
     package enum Netrc: Hashable, Sendable {
-        /// No netrc file.
+        /// Do not use a netrc file.
         case none
         /// `~/.netrc`, if the file exists.
         case userFile
-        /// The file at the given path.
+        /// The netrc file at the given path.
         case file(String)
     }
 
@@ -113,11 +116,11 @@ package struct ConnectionOptions: Hashable, Sendable {
         case ipv6
     }
 
-    /// The addresses of one host and port (curl's `--resolve`).
+    /// The addresses to connect to for one host and port, without a DNS lookup (curl's `--resolve`).
     package struct FixedAddresses: Hashable, Sendable {
-        /// The host as in `HTTPURL.host`.
+        /// The host name that the addresses replace, in the form of `HTTPURL.host`.
         package let host: String
-        /// The port.
+        /// The port that the addresses apply to.
         package let port: Int
         /// The numeric addresses, without brackets, in the order of the connection attempts.
         package let addresses: [String]
@@ -138,13 +141,14 @@ package struct ConnectionOptions: Hashable, Sendable {
             case pkcs12 = "P12"
         }
 
-        /// The file with the certificate.
+        /// The path of the file with the certificate.
         package var file: String
-        /// The format of `file`.
+        /// The format of the file at `file`.
         package var form = Form.pem
-        /// The file with the key; `nil` if `file` contains the key.
+        /// The path of the file with the private key; `nil` if `file` also contains the key.
         package var keyFile: String?
-        /// The password of the key. Never written to a message, a journal or a list.
+        /// The password of the private key; `nil` for no password. Never written to a message, a journal or the list of
+        /// downloads.
         package var keyPassword: String?
 
         /// Creates a certificate in PEM form, whose file also contains the key.
@@ -152,38 +156,44 @@ package struct ConnectionOptions: Hashable, Sendable {
     }
 
     /// The URL of a proxy (`ProxyAddress`). Empty: no proxy, whatever the environment says. `nil`: the proxy that the
-    /// environment names for the request; the transport reads the environment from time to time, not for each request.
+    /// environment variables name for the request; the transport reads them from time to time, not for each request.
     package var proxy: String?
-    /// The environment variable that names `proxy`; `nil` if the user names the proxy. Set by the transport.
+    /// The environment variable that `proxy` comes from, for error messages; `nil` if the user set the proxy. Set by
+    /// the transport.
     package var proxyVariable: String?
-    /// A PEM file with the certificates to trust instead of the system's; `nil` for the system's.
+    /// The path of a PEM file with the certificate authorities to trust instead of the system's; `nil` for the
+    /// system's.
     package var certificateAuthorityFile: String?
-    /// `true` to trust any certificate. Dangerous; set only on the user's request.
+    /// `true` to accept any certificate of a server. Dangerous; set only on the user's request.
     package var allowsInsecure = false
-    /// The source of passwords besides `user`.
+    /// The netrc file with names and passwords to use besides `user`.
     package var netrc = Netrc.none
-    /// The only host that the netrc entries apply to. Set by the transport.
+    /// The only host that may get passwords from the netrc file; `nil` if no host may. Set by the transport.
     package var netrcHost: String?
-    /// A Netscape cookie file with cookies to send. A different file needs a different jar (`cookies`).
+    /// The path of a Netscape cookie file with cookies to send; `nil` for no file. `cookies` reads the file only once,
+    /// so another file needs a new jar.
     package var cookieFile: String?
-    /// The addresses to use for some hosts instead of DNS (`--resolve`).
+    /// The addresses to use for some hosts and ports instead of DNS (`--resolve`).
     package var fixedAddresses: [FixedAddresses] = []
     /// The only address family to connect to; `nil` for both.
     package var addressFamily: AddressFamily?
-    /// The client certificate, used for the first origin only.
+    /// The client certificate, sent only with requests that may carry credentials (`AttemptRequest.sendsCredentials`);
+    /// `nil` for none.
     package var clientCertificate: ClientCertificate?
-    /// The cookies that servers set, and the cookies of `cookieFile`.
+    /// The store of the cookies that servers set and the cookies of `cookieFile`. Copies of these options share the
+    /// store.
     package var cookies = CookieJar()
-    /// The credentials `name:password` for Basic and Digest authentication.
+    /// The credentials `name:password` for Basic and Digest authentication; `nil` if the user gave no credentials.
     package var user: String?
     /// `true` to send credentials only after a 401 response, with the scheme that the server requests. Set by the
     /// transport.
     package var waitsForChallenge = false
     /// `true` to connect only to public Internet addresses, whatever names and redirects say, and without a proxy.
     package var publicAddressesOnly = false
-    /// The time limit from the start to a connection that is ready for the request, including name resolution and TLS.
+    /// The time limit from the start of an attempt to a connection that is ready for the request, including name
+    /// resolution and TLS.
     package var connectTimeout = Duration.seconds(30)
-    /// The time limit from the request to the end of the response head.
+    /// The time limit from sending the request to the end of the response head.
     package var headTimeout = Duration.seconds(300)
     /// The HTTP version to use.
     package var httpProtocol = HTTPProtocol.automatic
@@ -195,28 +205,33 @@ package struct ConnectionOptions: Hashable, Sendable {
     package init() {}
 }
 
-/// A receiver of the response to an attempt. The transport calls it from an engine thread; each call must return soon.
+/// A receiver of the response to one attempt. The transport calls it from one of its network threads (engine threads),
+/// so each call must return soon.
 package protocol AttemptReceiver: AnyObject, Sendable {
-    /// Receives the final response head. Returns what the transport does next.
+    /// Receives the final response head (no 1xx head). Returns the instruction for the body.
     func receivedHead(_ head: ResponseHead) -> HeadDisposition
-    /// Receives the next bytes of the body, in order; the buffer is valid only during the call.
+    /// Receives the next bytes of the body, in order; the buffer is valid only during the call. Returns `.consumed` if
+    /// the receiver took all bytes.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition
-    /// `true` if the kernel may move the rest of the body through a pipe, without a copy in this process. Read between
-    /// two pieces of the body; the transport may still deliver the rest with `receivedBody(_:)`.
+    /// `true` if the kernel may move the rest of the body through a pipe, without a copy in this process. The transport
+    /// reads the value between two calls of `receivedBody(_:)`, and may still deliver the rest with that function.
     var takesPipes: Bool { get }
-    /// The number of further body bytes that the receiver needs now. Read after `takesPipes` was true.
+    /// The maximum number of body bytes that the transport may move through a pipe next. The transport reads the value
+    /// after `takesPipes` was `true`.
     var wanted: Int64 { get }
-    /// Receives the next `count` bytes of the body in a pipe that contains only these bytes. `.consumed` means that the
-    /// pipe is empty. After the first such call, the rest comes through pipes; `bodyRests` may be called in between.
+    /// Receives the next `count` bytes of the body in a pipe (`pipe` is its descriptor) that contains only these bytes.
+    /// `.consumed` means that the pipe is empty. After the first call, the rest comes through pipes; `flush` may be
+    /// called in between.
     func receivedBody(in pipe: Int32, count: Int) -> BodyDisposition
-    /// Processes the bytes that the receiver gathered: the available bytes are delivered, and no more may come for a
-    /// while. Called after one or more `receivedBody`, before the transport waits for data; not always before `ended`.
+    /// Processes the bytes that the receiver collected in `receivedBody` but did not yet write: more bytes may not come
+    /// for a while. Called after one or more `receivedBody`, before the transport waits for data; not always before
+    /// `ended`.
     ///
     /// - Returns: `false` to close the attempt; `ended(.stopped)` follows.
-    func bodyRests() -> Bool
-    /// Reports that the body has not ended within the time of `.proceedBriefly`.
-    func endIsLate()
-    /// Reports the end of the attempt. No further call follows.
+    func flush() -> Bool
+    /// Reports that the body has not ended within the time that the receiver returned in `.proceedBriefly`.
+    func bodyDeadlinePassed()
+    /// Reports the end of the attempt and its reason. No further call follows.
     func ended(_ end: AttemptEnd)
 }
 
@@ -225,35 +240,37 @@ extension AttemptReceiver {
     package var takesPipes: Bool { false }
     /// Zero: the receiver takes no bytes through a pipe.
     package var wanted: Int64 { 0 }
-    /// Ends the attempt: the receiver takes no bytes through a pipe.
+    /// Stops the attempt: the receiver takes no bytes through a pipe.
     package func receivedBody(in pipe: Int32, count: Int) -> BodyDisposition { .stop }
 
-    /// Does nothing, for a receiver that processes each piece at once.
-    package func bodyRests() -> Bool { true }
+    /// Continues the attempt: the default for a receiver that processes bytes within `receivedBody`.
+    package func flush() -> Bool { true }
 
-    /// Does nothing, for a receiver that never returns `.proceedBriefly`.
-    package func endIsLate() {}
+    /// Does nothing: the default for a receiver that never returns `.proceedBriefly`.
+    package func bodyDeadlinePassed() {}
 }
 
-/// The receiver's instruction to the transport after a response head.
+/// The receiver's instruction to the transport after a response head (`AttemptReceiver.receivedHead`).
 package enum HeadDisposition: Hashable, Sendable {
-    /// Deliver the body.
+    /// Deliver the body as it arrives.
     case proceed
-    /// Deliver the body, and call `endIsLate` if the body has not ended after this time, unless the receiver paused it.
+    /// Deliver the body. If it has not ended after `within`, call `bodyDeadlinePassed`, unless the receiver has paused
+    /// the attempt.
     case proceedBriefly(within: Duration)
-    /// Deliver no bytes until `Transport.proceed`.
+    /// Deliver no body bytes until `Transport.proceed` is called.
     case pause
-    /// Close the attempt; `ended(.stopped)` follows.
+    /// Close the response without its body; `ended(.stopped)` follows.
     case stop
 }
 
-/// The receiver's instruction to the transport after bytes of the body.
+/// The receiver's instruction to the transport after bytes of the body (`AttemptReceiver.receivedBody`).
 package enum BodyDisposition: Sendable {
     /// The receiver took all bytes; continue.
     case consumed
-    /// The receiver took no byte: deliver the same bytes again after `Transport.proceed`.
+    /// The receiver took no byte of the call: deliver the same bytes again after `Transport.proceed`.
     case pause
-    /// The receiver took no byte: deliver the same bytes again after the delay, and read no bytes until then.
+    /// The receiver took no byte of the call: deliver the same bytes again after the given delay, and read none until
+    /// then.
     case pauseFor(Duration)
     /// The receiver needs no more bytes: close the attempt. `ended(.stopped)` follows.
     case stop

@@ -195,9 +195,9 @@ import Testing
         script.elsewhere.mayConnect = false
         script.feed(.begin(nil))
         script.answer(302, [("Location", "https://cdn.example.net/x")])
-        #expect(script.machine.lead != nil)
+        #expect(script.machine.pendingRedirect != nil)
         _ = script.machine.promote(0)
-        #expect(script.machine.lead == nil && script.machine.nextOrigin.description.contains("m1.example"))
+        #expect(script.machine.pendingRedirect == nil && script.machine.nextOrigin.description.contains("m1.example"))
     }
 
     /// The end of a chunked body does not override the length known from a failed response with the same validator.

@@ -79,7 +79,7 @@ final class RecordingReceiver: AttemptReceiver {
         return disposition
     }
 
-    func endIsLate() {
+    func bodyDeadlinePassed() {
         enter { record in
             if record.heads.isEmpty { record.violations.append("a late end before the head") }
         }
@@ -103,7 +103,7 @@ final class RecordingReceiver: AttemptReceiver {
         return disposition
     }
 
-    func bodyRests() -> Bool {
+    func flush() -> Bool {
         let record = enter { record in
             if record.bodyCallCount == 0 { record.violations.append("a rest before the body") }
         }

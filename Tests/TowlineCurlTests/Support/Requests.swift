@@ -16,13 +16,13 @@ extension AttemptRequest {
     static func make(
         _ url: String, _ fields: [(String, String)] = [], sendsCredentials: Bool = false,
         connection: ConnectionOptions = .loopback, sharing: ConnectionSharing = .none,
-        mayBeBrief: Bool = false
+        mayBeSmall: Bool = false
     ) -> AttemptRequest {
         guard let target = try? HTTPURL(parsing: url) else { preconditionFailure("\(url) is no URL") }
         let id = AttemptID(lastID.add(1, ordering: .relaxed).newValue)
         return AttemptRequest(
             id: id, url: target, fields: HTTPFields(fields), sendsCredentials: sendsCredentials,
-            sendsStoredCookies: sendsCredentials, connection: connection, sharing: sharing, mayBeBrief: mayBeBrief)
+            sendsStoredCookies: sendsCredentials, connection: connection, sharing: sharing, mayBeSmall: mayBeSmall)
     }
 }
 

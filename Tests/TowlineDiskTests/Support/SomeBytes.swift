@@ -2,7 +2,7 @@ import Synchronization
 import TowlineEngine
 
 /// Bytes in memory, until they are released.
-final class SomeBytes: HeldBytes {
+final class SomeBytes: BufferedBody {
     private let bytes: Mutex<[UInt8]>
 
     init(_ bytes: [UInt8]) { self.bytes = Mutex(bytes) }

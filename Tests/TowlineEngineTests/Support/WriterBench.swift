@@ -90,7 +90,7 @@ final class WriterBench: Sendable {
     @discardableResult
     func body(_ bytes: [UInt8], rests: Bool = true) -> String {
         switch bytes.withUnsafeBytes(writer.receivedBody) {
-        case .consumed: rests && !writer.bodyRests() ? "stop" : "consumed"
+        case .consumed: rests && !writer.flush() ? "stop" : "consumed"
         case .pause: "pause"
         case .pauseFor: "pause for a while"
         case .stop: "stop"
