@@ -3,7 +3,7 @@ import Synchronization
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The servers (scheme, host and port) that Towline uses HTTP/1.1 for because HTTP/2 failed there (DESIGN.md §5).
+/// The servers (scheme, host and port) that Towline uses HTTP/1.1 for because HTTP/2 failed there (docs/http-rules.md).
 /// Shared by all threads of a `CurlTransport`.
 final class HTTP1Hosts: Sendable {
     private struct Entry {

@@ -2,7 +2,7 @@ package import TowlineCore
 import Synchronization
 
 /// The facts about hosts that all transfers of a process or batch share: until when a host asked not to be contacted,
-/// how many connections it allows, and how many requests and transfers use it now (DESIGN.md §5).
+/// how many connections it allows, and how many requests and transfers use it now (docs/internals/segments.md).
 package final class HostBoard: Sendable {
     private struct Entry {
         var notBefore: Duration?

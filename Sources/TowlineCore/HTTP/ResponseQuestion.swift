@@ -31,7 +31,7 @@ package struct ResponseQuestion: Hashable, Sendable {
     }
 
     /// The proof that a response belongs to the same version of the file as the bytes in the part file, so that both
-    /// may be joined; strongest first (the "proof ladder", DESIGN.md §4).
+    /// may be joined; strongest first (the "proof ladder", docs/http-rules.md).
     package enum Rung: Hashable, Sendable, Comparable {
         /// No proof: the part file has no bytes yet, the whole file is requested, or no proof is available. No bytes
         /// are joined.

@@ -1,4 +1,5 @@
-/// The search for the number of short downloads that pay off at once, each with its own connection (DESIGN.md §5).
+/// The search for the number of short downloads that pay off at once, each with its own connection
+/// (docs/internals/list-concurrency.md).
 ///
 /// Sixteen downloads keep a nearby host busy. A connection to a distant host waits most of the time, and four times as
 /// many deliver up to four times the files, until the line or the host is saturated. If even the fastest download takes

@@ -1,5 +1,5 @@
-/// The search for the best number of connections of a transfer (DESIGN.md §5). The number doubles while the total
-/// throughput grows by at least a tenth; a step without that gain is undone.
+/// The search for the best number of connections of a transfer (docs/internals/segments.md). The number doubles while
+/// the total throughput grows by at least a tenth; a step without that gain is undone.
 ///
 /// Many servers send in bursts. A short measurement is then unreliable, and waiting for a clear result at each step
 /// would cost more than one step too many. After a measurement that is too uneven, the next step is taken, and a later

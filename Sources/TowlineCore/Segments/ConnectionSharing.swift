@@ -11,7 +11,7 @@ package enum ConnectionSharing: Hashable, Sendable {
     case several
 
     /// The number of shared connections to a host with `several`. With those of the first five downloads, the host has
-    /// sixteen (DESIGN.md §5).
+    /// sixteen (docs/internals/shared-connections.md).
     package static let connections = 11
     /// The number of streams on each of these connections.
     package static let streams = 24

@@ -1,5 +1,5 @@
-/// Decides when a connection of a download is too slow and is replaced by a new one (DESIGN.md §5): its rate is far
-/// below the expected rate of a new connection.
+/// Decides when a connection of a download is too slow and is replaced by a new one
+/// (docs/internals/slow-connections.md): its rate is far below the expected rate of a new connection.
 ///
 /// The expected rate comes from the other connections of the download, or else from the higher of its earlier
 /// connections' rate and the connection's own best rate. If the only connection is slow from its first byte, there is

@@ -1,4 +1,4 @@
-/// Decides how a segment is divided between its connection and a connection without work (DESIGN.md §5).
+/// Decides how a segment is divided between its connection and a connection without work (docs/internals/segments.md).
 package struct SplitPolicy: Hashable, Sendable {
     /// The properties of a running attempt (one request) that this policy uses to divide its segment.
     package struct Runner: Hashable, Sendable {

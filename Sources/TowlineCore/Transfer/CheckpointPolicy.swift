@@ -1,5 +1,5 @@
-/// Decides when a checkpoint is due, which makes written bytes durable (DESIGN.md §3 rule 2): after each second or 16
-/// MiB. The interval grows up to 30 s so that syncing takes at most 2 % of the time.
+/// Decides when a checkpoint is due, which makes written bytes durable (docs/internals/durability.md): after each
+/// second or 16 MiB. The interval grows up to 30 s so that syncing takes at most 2 % of the time.
 package struct CheckpointPolicy: Hashable, Sendable {
     private var last: Duration
     private var lastBytes: Int64 = 0

@@ -6,7 +6,7 @@
 /// (`TransferEvent.takenOver`).
 package enum SmallFilePolicy {
     /// The length in bytes of the longest small file. A longer file has a journal, which records its written bytes, and
-    /// is resumed instead of downloaded from the start again (DESIGN.md §3).
+    /// is resumed instead of downloaded from the start again (docs/internals/small-files.md).
     package static let longest: Int64 = (1 << 20) - 1
 
     /// Returns whether a file is known to be longer than `longest`; `false` while its length is unknown.

@@ -1,5 +1,5 @@
 /// The use of further connections, which are added to the first one. Each is an experiment: a running response is
-/// stopped only after another connection has delivered proven bytes (DESIGN.md §5).
+/// stopped only after another connection has delivered proven bytes (docs/internals/segments.md).
 ///
 /// A lease is the range that an attempt is to deliver. `Attempt.bound` is the offset at which its response ends unless
 /// it is stopped. A further connection takes over the end of a lease at once. The response waits there for a moment, so

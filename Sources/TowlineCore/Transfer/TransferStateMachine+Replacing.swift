@@ -1,4 +1,4 @@
-/// The replacement of stalled and slow connections (DESIGN.md §5).
+/// The replacement of stalled and slow connections (docs/internals/slow-connections.md).
 extension TransferStateMachine {
     /// The last connection that was replaced for being slow.
     struct Replacement: Sendable {

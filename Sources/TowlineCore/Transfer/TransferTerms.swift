@@ -14,7 +14,8 @@ package struct TransferTerms: Hashable, Sendable {
     package var isStream = false
     /// The policy for retries: the number of tries and the waits between them.
     package var retry = RetryPolicy()
-    /// The HTTP statuses after which a request is retried, in addition to those of the retry table (DESIGN.md §4).
+    /// The HTTP statuses after which a request is retried, in addition to those of the retry table
+    /// (docs/retry-table.md).
     package var retryStatuses: Set<Int> = []
     /// The time without a byte after which a connection counts as dead and is replaced.
     package var stallTimeout = Duration.seconds(30)

@@ -45,8 +45,8 @@ package protocol JournalSlot: AnyObject, Sendable {
     func mark(upTo offset: Int64) throws(TowlineError)
 }
 
-/// The description of a download that its journal stores besides the byte ranges. Contains no credentials (DESIGN.md §3
-/// rule 8).
+/// The description of a download that its journal stores besides the byte ranges. Contains no credentials (see
+/// docs/on-disk-format.md).
 package struct DownloadRecord: Hashable, Sendable {
     /// The URL that the user gave, without secrets (`HTTPURL.withoutSecrets`).
     package var source: String
