@@ -31,26 +31,6 @@ extension CurlTransportTests {
             expectInOrder(receiver)
         }
 
-        @Test("Bytes refused by a pause are delivered again, also when proceed is called before the pause is answered")
-        func pauseInBody() async {
-            let server = Self.serveLong()
-            defer { server.close() }
-            let transport = CurlTransport()
-            let request = AttemptRequest.make(server.url())
-            // Every other call pauses; proceed is under way before the callback returns.
-            let receiver = RecordingReceiver(onBody: { _, record in
-                guard record.bodyCallCount.isMultiple(of: 2) else { return .consumed }
-                transport.proceed(request.id)
-                return .pause
-            })
-            transport.start(request, receiver: receiver)
-            let record = await receiver.finished()
-            #expect(record.pauseCount > 30)
-            #expect(record.body == Array(Self.long.utf8))
-            await transport.shutdown()
-            expectInOrder(receiver)
-        }
-
         @Test("The receiver is notified once no more bytes are available, and not with each piece")
         func rests() async {
             let server = ScriptedServer { connection, server in

@@ -173,6 +173,20 @@ import TransferSimulation
         #expect(site.server.served - before < 1_700_000)
     }
 
+    /// The response breaks twice. The output refuses bytes that are out of order.
+    @Test("an output that takes bytes in order gets each byte once", arguments: [1, 4])
+    func output(_ connections: Int) throws {
+        let site = site(rate: 4_000_000, .first(2, .shortBody(after: 1_000_000)))
+        let outcome = try site.download {
+            $0.target = .standardOutput
+            $0.connections = connections
+        }
+        #expect(outcome.succeeded, "\(outcome.message)")
+        let bytes = site.storage.bytesInOrder
+        #expect(Int64(bytes.count) == Self.length && FaultContent(seed: 1).firstMismatch(in: bytes, at: 0) == nil)
+        #expect(!site.hasFile && !site.hasPart)
+    }
+
     @Test("a file that cannot be published keeps its bytes") func publishFails() throws {
         let site = site()
         site.storage.fail { $0 == .publish ? TowlineError(.diskFailure, "input/output error") : nil }
