@@ -25,7 +25,7 @@ let package = Package(
     ],
     traits: [
         .default(enabledTraits: ["Library", "Service", "FaultServer"]),
-        .trait(name: "Library", description: "What `tow` does without: the registry, a logger"),
+        .trait(name: "Library", description: "The registry and a logger, which `tow` does not need"),
         .trait(
             name: "Service", description: "What `towd` needs: an HTTP server, a reader of its configuration file",
             enabledTraits: ["Library"]),
