@@ -13,9 +13,10 @@ extension TransferRun {
     ) throws(TowlineError) -> TransferRunner.Piece {
         guard ending == nil else { return .over }
         guard let part else { return waits(number, range) }
-        guard machine.content.generation == generation else { return .changed }
-        if let length = machine.content.completeLength, range.lowerBound >= length { return .end }
-        guard let run = machine.content.written.range(holding: range.lowerBound) else { return waits(number, range) }
+        let content = TransferContent(of: machine)
+        guard content.generation == generation else { return .changed }
+        if let length = content.completeLength, range.lowerBound >= length { return .end }
+        guard let run = content.written.range(holding: range.lowerBound) else { return waits(number, range) }
         want(number, range, isWaiting: false)
         let wanted = min(Int64(count), run.upperBound - range.lowerBound, range.count)
         var bytes = [UInt8](repeating: 0, count: Int(wanted))

@@ -156,9 +156,8 @@ final class TransferRun {
     /// The time until the next tick: shorter if the state machine must act sooner.
     private var sleepTime: Duration {
         let running = readers.isEmpty ? services.load.running : 1
-        let regular = TickPolicy.interval(
-            running: running, endsSoon: machine.endsSoon, isHashedFast: machine.isHashedFast)
-        guard let wake = machine.wakeAt else { return regular }
+        let regular = TickPolicy.interval(running: running, for: machine)
+        guard let wake = TickPolicy.wakeAt(machine) else { return regular }
         return min(regular, max(.milliseconds(10), wake - services.now))
     }
 
@@ -169,7 +168,7 @@ final class TransferRun {
             count(verdict, of: id)
             tellLong(id)
             step(.answered(id, verdict), context(id, verdict))
-            if machine.isLong { ticker.start() }
+            if TickPolicy.isLong(machine) { ticker.start() }
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
         case .attempt(.delivers): step(.tick)
         case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
@@ -198,7 +197,9 @@ final class TransferRun {
         case .tick:
             checkPart()
             step(.tick)
-            if let (algorithms, end) = machine.hashable { part?.sink.hashAhead(algorithms, upTo: end) }
+            if let content = HashableContent(of: machine) {
+                part?.sink.hashAhead(content.algorithms, upTo: content.end)
+            }
             checkpointIfDue()
             ticker.sleep(for: sleepTime)
         case .nudge: step(.networkChanged)
@@ -225,7 +226,7 @@ final class TransferRun {
     /// `nil` if none.
     func tellProgress(of proof: Destination.Proof? = nil) {
         guard let observer else { return }
-        var snapshot = machine.snapshot(now: services.now)
+        var snapshot = TransferSnapshot(of: &machine, now: services.now)
         if let proof {
             snapshot.state = .verifying
             snapshot.name = proof.place.name

@@ -60,13 +60,13 @@ package actor TransferRunner {
     package nonisolated func nudge() { mailbox.post(.nudge) }
 
     /// The byte ranges that are written, and those that running attempts request, for display.
-    package var segmentMap: SegmentMap { transfer.machine.segmentMap }
+    package var segmentMap: SegmentMap { SegmentMap(of: transfer.machine) }
 
     // MARK: Reading
 
     /// The state of the file for readers: its generation (a number that changes when the download starts over), its
     /// length if known, and the written byte ranges.
-    package var content: TransferContent { transfer.machine.content }
+    package var content: TransferContent { TransferContent(of: transfer.machine) }
 
     /// Adds a reader of the file and returns its number for `read`. `pulse` yields whenever more bytes may have
     /// arrived, and ends with the transfer.

@@ -17,35 +17,63 @@ package struct ConnectionBudget: Hashable, Sendable {
     private let wanted: Int
     /// `true` if the user set the number of connections.
     package let isFixed: Bool
-    private var recovery: Duration?
-    private var recoverAt: Duration?
+    private var recovery: Recovery?
     private var mode: Mode
     private var meter = ThroughputMeter()
-    private var received: Int64 = 0
+    private var progress = Progress()
     /// `true` if a step (an increase of the connections) followed an uneven measurement, so that a check with fewer is
     /// needed.
     private var isUnsure = false
-    private var checkAt = Duration.zero
-    /// The time of the next search, and the pause between its end and the search after it.
-    private var searchAgainAt: Duration?
-    private var searchPause = ConnectionBudget.firstPause
-    /// The time since which the user's rate limit has held bytes back in every sample.
-    private var heldBackSince: Duration?
-    /// The number of connections before a rate limit halved it, and the time before which it is not halved again.
-    private var loweredFrom: Int?
-    private var lowerAgainAt = Duration.zero
-    /// The number of connections that the host has served at the same time.
-    private var served = 0
-    /// The times when connections were closed in the middle of a response: the host may still count them.
-    private var closings: [Duration] = []
-    /// The number of consecutive refusals that recently closed connections explain. Refusals within `moment` count
-    /// once.
-    private var lateRefusals = 0
-    /// The time of the last counted refusal, and the number of connections that worked then, a temporary limit.
-    private var lateSince = Duration.zero
-    private var lateWorking = 0
-    private var measuredAt = Duration.zero
-    private var steppedAt = Duration.zero
+    private var schedule = Schedule()
+    private var rateLimit = RateLimit()
+    private var host = Host()
+
+    /// The time at which one more connection is tried after a refusal, and the pause between further tries.
+    private struct Recovery: Hashable {
+        var at: Duration
+        var pause: Duration
+    }
+
+    /// The progress since the search began.
+    private struct Progress: Hashable {
+        /// The number of received bytes.
+        var received: Int64 = 0
+        /// The times of the last sample and of the last step.
+        var measuredAt = Duration.zero, steppedAt = Duration.zero
+    }
+
+    /// The times of the next check and the next search.
+    private struct Schedule: Hashable {
+        var checkAt = Duration.zero
+        var searchAgainAt: Duration?
+        /// The pause between the end of the next search and the search after it.
+        var searchPause = ConnectionBudget.firstPause
+    }
+
+    /// The effect of the user's rate limit.
+    private struct RateLimit: Hashable {
+        /// The time since which the limit has held bytes back in every sample.
+        var heldBackSince: Duration?
+        /// The number of connections before the limit halved it.
+        var loweredFrom: Int?
+        /// The time before which the number is not halved again.
+        var lowerAgainAt = Duration.zero
+    }
+
+    /// The connections that the host served and refused.
+    private struct Host: Hashable {
+        /// The number of connections that the host has served at the same time.
+        var served = 0
+        /// The times when connections were closed in the middle of a response: the host may still count them.
+        var closings: [Duration] = []
+        /// The number of consecutive refusals that recently closed connections explain. Refusals within `moment` count
+        /// once.
+        var lateRefusals = 0
+        /// The time of the last counted refusal.
+        var lateSince = Duration.zero
+        /// The number of connections that worked then, a temporary limit.
+        var lateWorking = 0
+    }
 
     private enum Mode: Hashable, Sendable {
         /// Adds connections step by step, with the throughput and the number of connections before the last step.
@@ -109,7 +137,8 @@ package struct ConnectionBudget: Hashable, Sendable {
         guard case .climbing = mode else { return nil }
         if let next = meter.nextSample { return next }
         // The connections of a step open soon or never.
-        return measuredAt - steppedAt < Self.clearWindow ? measuredAt + ThroughputMeter.sampleLength : nil
+        return progress.measuredAt - progress.steppedAt < Self.clearWindow
+            ? progress.measuredAt + ThroughputMeter.sampleLength : nil
     }
 
     /// A sample of the progress of a transfer (one run of a download).
@@ -145,11 +174,11 @@ package struct ConnectionBudget: Hashable, Sendable {
     ///
     /// - Returns: `true` if `target` has dropped and the caller must close the connections beyond it.
     package mutating func measure(_ sample: Sample, now: Duration) -> Bool {
-        measuredAt = now
+        progress.measuredAt = now
         if sample.bytes > 0 { recover(now) }
-        received += sample.bytes
+        progress.received += sample.bytes
         if sample.isHeldBack, !isFixed { return heldBack(now) }
-        heldBackSince = nil
+        rateLimit.heldBackSince = nil
         guard !isFixed, sample.active > 0, sample.active * 4 >= target * 3 else {
             // Connections that are still opening would distort the measurement; a quarter of them may never open.
             meter = ThroughputMeter()
@@ -170,14 +199,14 @@ package struct ConnectionBudget: Hashable, Sendable {
         meter = ThroughputMeter()
         // Later measurements are not comparable with earlier ones.
         if case .climbing = mode { mode = .climbing(before: nil, previous: target) }
-        guard target > 1, now >= lowerAgainAt else { return false }
-        guard let since = heldBackSince else {
-            heldBackSince = now
+        guard target > 1, now >= rateLimit.lowerAgainAt else { return false }
+        guard let since = rateLimit.heldBackSince else {
+            rateLimit.heldBackSince = now
             return false
         }
         guard now - since >= Self.longestWindow else { return false }
-        heldBackSince = now
-        loweredFrom = target
+        rateLimit.heldBackSince = now
+        rateLimit.loweredFrom = target
         target /= 2
         mode = .climbing(before: nil, previous: target)
         return true
@@ -193,7 +222,7 @@ package struct ConnectionBudget: Hashable, Sendable {
             return step(nil, sample, now)
         }
         guard reading.length >= Self.window,
-            received >= Self.windowShare * Int64(sample.active) || reading.length >= Self.longestWindow
+            progress.received >= Self.windowShare * Int64(sample.active) || reading.length >= Self.longestWindow
         else { return false }
         // The first reading is the baseline.
         guard let before else {
@@ -214,11 +243,11 @@ package struct ConnectionBudget: Hashable, Sendable {
     }
 
     private mutating func step(_ reading: ThroughputMeter.Reading?, _ sample: Sample, _ now: Duration) -> Bool {
-        let next = min(loweredFrom ?? target * factor(sample), ceiling)
-        if loweredFrom != nil {
-            loweredFrom = nil
-            lowerAgainAt = now + searchPause
-            searchPause = min(searchPause * 2, Self.longestPause)
+        let next = min(rateLimit.loweredFrom ?? target * factor(sample), ceiling)
+        if rateLimit.loweredFrom != nil {
+            rateLimit.loweredFrom = nil
+            rateLimit.lowerAgainAt = now + schedule.searchPause
+            schedule.searchPause = min(schedule.searchPause * 2, Self.longestPause)
         }
         guard next > target else {
             settle(at: target, now)
@@ -227,7 +256,7 @@ package struct ConnectionBudget: Hashable, Sendable {
         mode = .climbing(before: reading, previous: target)
         meter = ThroughputMeter()
         target = next
-        steppedAt = now
+        progress.steppedAt = now
         return false
     }
 
@@ -242,21 +271,21 @@ package struct ConnectionBudget: Hashable, Sendable {
         finding = count
         mode = .settled
         meter = ThroughputMeter()
-        checkAt = now + .seconds(1)
-        searchAgainAt = now + searchPause
-        searchPause = min(searchPause * 2, Self.longestPause)
+        schedule.checkAt = now + .seconds(1)
+        schedule.searchAgainAt = now + schedule.searchPause
+        schedule.searchPause = min(schedule.searchPause * 2, Self.longestPause)
     }
 
     private mutating func settled(_ reading: ThroughputMeter.Reading, _ sample: Sample, _ now: Duration) -> Bool {
-        if let time = searchAgainAt, now >= time, target < ceiling {
-            searchAgainAt = nil
+        if let time = schedule.searchAgainAt, now >= time, target < ceiling {
+            schedule.searchAgainAt = nil
             mode = .climbing(before: nil, previous: target)
             meter = ThroughputMeter()
             return false
         }
         guard isEnough(reading, sample) else { return false }
         meter = ThroughputMeter()
-        guard isUnsure, target > 1, now >= checkAt, let remaining = sample.remaining,
+        guard isUnsure, target > 1, now >= schedule.checkAt, let remaining = sample.remaining,
             Double(remaining) > reading.rate * Self.worthChecking
         else { return false }
         mode = .checking(before: reading.rate, from: target)
@@ -285,16 +314,16 @@ package struct ConnectionBudget: Hashable, Sendable {
 
     /// Records that the host serves `count` connections at the same time, a lower bound for its connection limit.
     package mutating func serves(_ count: Int) {
-        guard count >= served else { return }
-        served = count
-        lateRefusals = 0
+        guard count >= host.served else { return }
+        host.served = count
+        host.lateRefusals = 0
     }
 
     /// Records that a connection was closed in the middle of a response, so that the host may still count it for a
     /// while.
     package mutating func closed(now: Duration) {
-        closings.removeAll { now - $0 >= Self.closingLife }
-        closings.append(now)
+        host.closings.removeAll { now - $0 >= Self.closingLife }
+        host.closings.append(now)
     }
 
     /// Records that the host refused a connection while `working` others received bytes, and lowers the ceiling.
@@ -309,17 +338,17 @@ package struct ConnectionBudget: Hashable, Sendable {
     package mutating func refused(
         beside working: Int, now: Duration, sentAt: Duration? = nil, recovery: Duration = .seconds(20)
     ) -> Int {
-        closings.removeAll { now - $0 >= Self.closingLife }
-        let closed = closings.count { $0 <= sentAt ?? now }
-        let allowed = min(served, ceiling)
-        let isSame = lateRefusals > 0 && now - lateSince < Self.moment
-        if working < allowed, working + closed >= allowed, isSame || lateRefusals < Self.mostLateRefusals {
-            if !isSame { (lateRefusals, lateSince) = (lateRefusals + 1, now) }
-            lateWorking = max(1, working)
+        host.closings.removeAll { now - $0 >= Self.closingLife }
+        let closed = host.closings.count { $0 <= sentAt ?? now }
+        let allowed = min(host.served, ceiling)
+        let isSame = host.lateRefusals > 0 && now - host.lateSince < Self.moment
+        if working < allowed, working + closed >= allowed, isSame || host.lateRefusals < Self.mostLateRefusals {
+            if !isSame { (host.lateRefusals, host.lateSince) = (host.lateRefusals + 1, now) }
+            host.lateWorking = max(1, working)
             lower(to: allowed, now: now, recovery: recovery)
             return allowed
         }
-        (served, lateRefusals) = (working, 0)
+        (host.served, host.lateRefusals) = (working, 0)
         lower(to: working, now: now, recovery: recovery)
         return working
     }
@@ -327,8 +356,10 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// Returns the number of connections to use now: `target`, or fewer while the host refuses some because it still
     /// counts closed ones.
     package func room(now: Duration) -> Int {
-        guard lateRefusals > 0, now - lateSince < .seconds(1 << (lateRefusals - 1)) else { return target }
-        return min(target, lateWorking)
+        guard host.lateRefusals > 0, now - host.lateSince < .seconds(1 << (host.lateRefusals - 1)) else {
+            return target
+        }
+        return min(target, host.lateWorking)
     }
 
     /// Lowers the ceiling to `working`: the host asked for less, or refused a connection while `working` others worked.
@@ -340,19 +371,18 @@ package struct ConnectionBudget: Hashable, Sendable {
         target = min(target, ceiling)
         mode = .settled
         meter = ThroughputMeter()
-        searchAgainAt = nil
-        self.recovery = recovery
-        recoverAt = recovery.map { now + $0 }
+        schedule.searchAgainAt = nil
+        self.recovery = recovery.map { Recovery(at: now + $0, pause: $0) }
     }
 
     private mutating func recover(_ now: Duration) {
-        guard let recovery, let time = recoverAt, now >= time else { return }
+        guard let recovery, now >= recovery.at else { return }
         guard ceiling < wanted else {
-            recoverAt = nil
+            self.recovery = nil
             return
         }
         ceiling += 1
         if isFixed || target == ceiling - 1 { target = ceiling }
-        recoverAt = now + recovery
+        self.recovery?.at = now + recovery.pause
     }
 }

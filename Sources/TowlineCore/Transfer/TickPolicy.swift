@@ -29,3 +29,52 @@ package enum TickPolicy {
     /// The remaining time in seconds of a download below which ticks are frequent (`interval`, `endsSoon`).
     package static let end = 0.3
 }
+
+/// The facts about a transfer that decide when it needs ticks.
+extension TickPolicy {
+    /// Returns the interval of the ticks of a transfer. `running`: the number of transfers of the process that run.
+    package static func interval(running: Int, for machine: TransferStateMachine) -> Duration {
+        interval(running: running, endsSoon: endsSoon(machine), isHashedFast: isHashedFast(machine))
+    }
+
+    /// `true` if a download with several connections will soon be done. Ticks must then be frequent: a connection that
+    /// stalls now delays the whole file.
+    package static func endsSoon(_ machine: TransferStateMachine) -> Bool {
+        guard machine.phase == .running, machine.evidence.isConfirmed, !machine.work.isSingle,
+            let length = machine.work.ledger.completeLength,
+            let rate = machine.work.pace.estimator.rate
+        else { return false }
+        return Double(length - machine.work.ledger.written.count) < rate * end
+    }
+
+    /// `true` if so many bytes are missing that regular ticks should start at once.
+    package static func isLong(_ machine: TransferStateMachine) -> Bool {
+        guard machine.phase == .running, machine.evidence.isConfirmed, !machine.work.isSingle,
+            let length = machine.work.ledger.completeLength
+        else {
+            return false
+        }
+        return length - machine.work.ledger.written.count >= long
+    }
+
+    /// The time at which the state machine needs a `tick` before the next regular one; `nil` if the regular one
+    /// suffices.
+    package static func wakeAt(_ machine: TransferStateMachine) -> Duration? {
+        guard machine.phase == .running else { return nil }
+        guard machine.work.liveCount > 0 else {
+            return machine.sources.nextTry(canUseMirrors: machine.mirrorRung != nil)
+        }
+        return [machine.work.budget.wakeAt, machine.work.firstLookAt.flatMap { $0 > machine.now ? $0 : nil }]
+            .compactMap(\.self).min()
+    }
+
+    /// The rate in bytes per second above which the bytes between two regular ticks take long to hash.
+    private static let fast = 100e6
+
+    /// `true` if arriving bytes are hashed and their rate is high or unknown. Ticks must then be frequent: bytes that
+    /// rare ticks leave over are hashed at the end.
+    package static func isHashedFast(_ machine: TransferStateMachine) -> Bool {
+        machine.phase == .running && !machine.evidence.checksums.isEmpty && machine.work.liveCount > 0
+            && machine.work.pace.estimator.rate ?? .infinity > Self.fast
+    }
+}

@@ -12,3 +12,20 @@ package struct TransferContent: Hashable, Sendable {
     /// `true` if a response arrived or bytes of an earlier transfer exist: the length is unlikely to change.
     package var isBegun: Bool
 }
+
+/// The bytes of a transfer that may be hashed now, because their checksums are known.
+package struct HashableContent {
+    /// The algorithms of the known checksums.
+    package let algorithms: [Checksum.Algorithm]
+    /// The end of the written bytes from offset 0.
+    package let end: Int64
+
+    /// Creates the description; `nil` if no bytes may be hashed.
+    package init?(of machine: TransferStateMachine) {
+        let evidence = machine.evidence
+        guard machine.phase == .running, evidence.isConfirmed, evidence.part.exists, !evidence.part.isReplaced,
+            !evidence.checksums.isEmpty, let first = machine.work.ledger.written.ranges.first, first.lowerBound == 0
+        else { return nil }
+        (algorithms, end) = (evidence.checksums.map(\.algorithm), first.upperBound)
+    }
+}

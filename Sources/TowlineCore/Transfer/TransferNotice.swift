@@ -90,3 +90,46 @@ package struct TransferNotice: Hashable, Sendable {
             "\(end). \(reason), so the downloaded file may be incomplete. Use --checksum to verify the file")
     }
 }
+
+/// The notices of a transfer whose messages need more than one line.
+extension TransferNotice {
+    /// Returns a warning that a source is no longer used. `reason` may begin with its URL.
+    static func leftOut(_ url: HTTPURL, _ reason: String) -> TransferNotice {
+        let name = "\(url): "
+        let shown = reason.hasPrefix(name) ? reason : name + reason
+        return TransferNotice(.warning, .sourceLeftOut, "\(shown). Continuing without this source")
+    }
+
+    /// Returns a warning that the file is saved without decoding; `nil` if the response has no content coding.
+    static func savedAsReceived(_ facts: ResponseFacts) -> TransferNotice? {
+        if let label = facts.label, !CodingLabel.isKnown(label) {
+            let name = TerminalSafeText.make(label, width: 20)
+            let text = "the server sent an unknown Content-Encoding (\(name)). The file is saved as received"
+            return TransferNotice(.warning, .singleStream, text)
+        }
+        guard let coding = facts.contentCoding else { return nil }
+        let name = TerminalSafeText.make(coding, width: 20)
+        let text =
+            "the server compresses the file (Content-Encoding: \(name))."
+            + " The file is saved as received, without decompression."
+            + " An interrupted download restarts from the beginning"
+        return TransferNotice(.warning, .singleStream, text)
+    }
+
+    /// Returns a warning that `count` bytes do not match the server's checksum. `field`: the name of its field.
+    static func requestedAgain(_ count: Int64, _ field: String?) -> TransferNotice {
+        let text =
+            "\(ByteCountText.format(count)) of received data do not match the checksum that the server"
+            + " sent\(TowlineError.named(field)) and are downloaded again"
+        return TransferNotice(.warning, .retrying, text)
+    }
+
+    /// Returns a warning that `count` bytes of an earlier transfer are not used.
+    static func distrusted(_ count: Int64) -> TransferNotice {
+        let size = ByteCountText.format(count)
+        let text =
+            "restarting from the beginning: the \(size) downloaded so far are not trusted, because they came over http or"
+            + " from a copied part file. To keep such bytes, start with the checksum of the file (--checksum)"
+        return TransferNotice(.warning, .restarted, text)
+    }
+}

@@ -31,189 +31,44 @@ package struct TransferStateMachine: Sendable {
         case end(TransferEnding)
     }
 
-    /// The known range support of the server.
-    enum RangeSupport: Hashable, Sendable {
-        case unknown
-        /// The server sent a valid 206 response.
-        case works
-        /// The server announces range support, but has not sent a range yet.
-        case claimed
-        /// Requests have no `Range` field from now on, and one connection is used.
-        case broken
-    }
-
     let terms: TransferTerms
     package internal(set) var phase = Phase.idle
-    package internal(set) var ledger = RangeLedger()
-    /// The metadata (length, validators) of the file that the written bytes belong to; `nil` before the first response.
-    var representation: Representation?
-    var checksums: [Checksum] = []
-    /// The response fields that contained checksums of the whole file, by checksum.
-    var digestFields: [Checksum: ServerChecksum] = [:]
-    /// The checksum of the file that a redirect response contained about its target; `nil` without one.
-    var linked: LinkedChecksum?
-    /// `true` after a redirect from an https URL: later http requests use no netrc entry.
-    var hasLeftTLS = false
-    /// The ranges that were requested a second time because a checksum of their response did not match.
-    var repeated = ByteRangeSet()
-    var ranges = RangeSupport.unknown
-    /// `true` if the server rejects `If-Range`: instead, each 206 response must repeat the strong validator.
-    var dislikesIfRange = false
-    /// `true` if the server repeats the strong validator only in weak form: bytes before resume points are compared.
-    var isWeakened = false
-    /// `true` if responses of one version have different validators and the user gave a checksum, the only proof then.
-    var ignoresValidators = false
-    /// The conclusions from refused range requests, which may have been refused only for their Range field.
-    var rangeDoubt = RangeDoubt()
-    var contentCoding: String?
-    /// The Content-Encoding with which the written bytes came, if it only labels the type of the stored file.
-    var label = CodingLabel.unknown
-    /// `true` if responses carry a digest of their content, which can be checked only on a complete response.
-    var carriesDigests = false
-    /// The paused response whose body becomes the file in a restart; `nil` if a restart sends a new request.
-    var keptAnswer: ResponseFacts?
-    /// The metadata of the file that a restart discarded. A response with the same validator has the same length.
-    var givenUp: Representation?
-    /// The last response whose end another response has to confirm, because it may have been cut.
-    var unproven: UnprovenAnswer?
-    /// The checksum error of a replaced source that sent all bytes; `nil` once bytes of another source are written.
-    var refutation: TowlineError?
-    /// `true` if the restart under way discards the bytes because the file changed on the server.
-    var fileChanged = false
-    /// The length of the discarded representation, if the new response has the same weak validator. A response that
-    /// ends earlier only because its connection closed is incomplete.
-    var minimumLength: Int64?
-    /// The metadata in the last response that defined the file. If it changes, readers must read again.
-    var lastAdopted: Representation?
-    var isDoubtful = false
-    /// `true` if an earlier transfer found that the server supports no range requests for the file.
-    var heldLacksRanges = false
-    var hasStorage = false
-    /// `true` if the bytes of the next response go into a new part file.
-    var replacesPart = false
-    /// The file that an update may replace; `nil` once a response shows another version of the file.
-    package var existing: ExistingFile?
-    /// The kind of bytes in the part file that the next response replaces; `.nothing` without such a file.
-    var replaced = Held.nothing
-    /// The media type of the bytes in the part file that the next response replaces.
-    var replacedMediaType: String?
-    /// `true` if this transfer has received a response that fits the written bytes.
-    var isConfirmed = false
-    /// `true` if bytes of two responses were joined with less proof than a strong validator.
-    var joinedWeakly = false
-    /// The running attempts, in the order in which they began.
-    var attempts: [Attempt] = []
-    var budget: ConnectionBudget
-    /// `true` if the connections that were added last did not increase the rate and are to be closed.
-    var hasSurplus = false
-    /// The number of connections last reported to the host's other downloads as worthwhile; `nil` before a report.
-    var toldFinding: Int?
-    package internal(set) var resolved: HTTPURL
-    /// The source (a URL) whose responses define the file, called the primary.
-    var primary: FileSource
-    /// The other sources that may have the same file. Their bytes are used only with proof that it is the same.
-    var mirrors: [FileSource]
-    var fileName = ""
-    var nextID: UInt64
-    /// The earliest time of the next request to the primary source; `nil` if no wait is set.
-    var notBefore: Duration?
-    var waitReason = ""
-    package internal(set) var waitsForServer = false
-    /// The attempt whose slow response was reported in a notice.
-    var announcedSilence: AttemptID?
-    var tally = Tally()
-    /// The time when an attempt last wrote a byte, was held back by a rate limit, or began while no other attempt ran.
-    var lastWrittenAt = Duration.zero
-    /// The time when bytes last arrived; `nil` before the first byte and once all bytes are written.
-    var lastReceivedAt: Duration?
+    var sources: TransferSources
+    var evidence: TransferEvidence
+    var work: TransferWork
+    var patience: TransferPatience
+    var ending: TransferEnding?
     /// The time of the current event.
     var now = Duration.zero
     /// The random number of the current event, in 0 ..< 1.
     var jitter = 0.5
-    /// The time when the user's rate limit last held bytes back.
-    var lastHeldBackAt: Duration?
-    /// The time when a failure was last counted.
-    var lastFailureAt: Duration?
-    var lastReplacement: Replacement?
-    /// The time when an additional connection last failed without a byte, and the offset at which a response that
-    /// cannot be resumed last broke.
-    var lastRejectionAt: Duration?, lastBreakAt: Int64?
-    package internal(set) var receivedBytes: Int64 = 0
-    var resumedBytes: Int64 = 0
-    /// `true` if the user has yet to be notified that bytes of an earlier transfer are reused.
-    var announcesResuming = false
-    var wastedInRaces: Int64 = 0
-    var roundTrip: Double?
-    /// The typical rate of a connection of this download in bytes per second, and whether an attempt has completed.
-    var typicalRate: Double?, hasCompleted = false
-    var estimator = ThroughputEstimator()
-    var remainingTime = RemainingTimeEstimator()
-    var isSingle: Bool
-    /// `true` if the file is not small, or stalled on a shared connection: its requests get a connection of their own.
-    package internal(set) var needsOwnConnection = false
-    /// `true` while the transfer waits for its slot in a batch, or for permission to open a connection of its own.
-    package internal(set) var waitsForTurn = false
-    /// The target of a redirect that is still to be requested.
-    var pendingRedirect: PendingRedirect?
-    /// The way in which the last complete response shared its connection with other requests.
-    var sharing = ConnectionSharing.none
-    var ending: TransferEnding?
-    /// The ranges that readers wait for or will read next, the most urgent first.
-    var wanted: [ByteRange] = []
-    /// A number that increases when written bytes are discarded: the bytes that a reader has may then be wrong.
-    var contentGeneration = 0
-
-    /// Counters that limit how often the transfer repeats a reaction.
-    struct Tally: Sendable {
-        /// The number of attempts in a row that received no bytes. The retry limit applies to it.
-        var failures = 0
-        /// The number of notices that an interruption restarts the download. Such a notice is shown once.
-        var announcements = 0
-        /// The number of refused ranges since the last accepted range.
-        var refusals = 0
-        /// The number of additional connections in a row that received no bytes.
-        var rejections = 0
-        /// The number of times that the connection limit was lowered because additional connections received no bytes.
-        var lowerings = 0
-        var restarts = 0
-        /// The number of restarts since new bytes were last joined to written ones.
-        var discards = 0
-        var expirations = 0
-        /// The number of slow connections in a row whose replacements were no faster.
-        var futileReplacements = 0
-        /// `true` while another request has to confirm that the file changed, as a response claimed.
-        var isConfirming = false
-        /// The number of requests in a row that had to confirm a claimed change.
-        var confirmations = 0
-        /// The number of claimed changes that were not confirmed.
-        var flips = 0
-        var syncFailures = 0
-    }
 
     /// Creates a state machine. `firstID`: the identifier of the first attempt; later ones count up, so give each
     /// transfer of a process its own block. `hostCeiling`: the number of connections that the host is known to allow;
     /// `hostUsual`: the number that paid off at this host before; `nil` if unknown.
     package init(terms: TransferTerms, firstID: UInt64 = 1, hostCeiling: Int? = nil, hostUsual: Int? = nil) {
         self.terms = terms
-        nextID = firstID
-        resolved = terms.source
-        primary = FileSource(terms.source, nameOfURL: terms.nameOfURL)
-        mirrors = terms.mirrors.map { FileSource($0) }
-        isSingle = terms.sequential || terms.isStream
-        budget = ConnectionBudget(
+        sources = TransferSources(terms)
+        evidence = TransferEvidence(terms)
+        let isSingle = terms.sequential || terms.isStream
+        let budget = ConnectionBudget(
             requested: isSingle ? 1 : terms.connections, hostCeiling: terms.mirrors.isEmpty ? hostCeiling : nil,
             usual: hostUsual)
-        if let checksum = terms.checksum { checksums = [checksum] }
-        if terms.ignoresLength { ranges = .broken }
+        work = TransferWork(terms: terms, nextID: firstID, budget: budget, isSingle: isSingle)
+        patience = TransferPatience(terms)
     }
 
     /// Handles one event and returns the actions to perform.
     package mutating func handle(_ event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
         guard phase != .ended else { return [] }
-        pendingRedirect?.isNew = false
+        sources.redirects.pending?.isNew = false
         var actions = follow(context)
         actions += act(on: event, context)
-        if [.running, .publishing].contains(phase) || phase.isPreparing, let error = tooLarge() { return fail(error) }
+        if [.running, .publishing].contains(phase) || phase.isPreparing,
+            let error = work.ledger.tooLarge(evidence.representation?.completeLength, terms)
+        {
+            return fail(error)
+        }
         // If no bytes can be joined, planning starts over, and a second pass plans the new download.
         for _ in 0..<2 where phase == .running { actions += plan(context) }
         return actions
@@ -227,98 +82,69 @@ package struct TransferStateMachine: Sendable {
         case .ended(let id, let result): return ended(id, result, context)
         case .prepared: return prepared(context)
         case .storageFailed(let error): return fail(error)
-        case .partLost(let reason): return isPartExpected ? startOver(because: reason, isChange: false) : []
-        case .tick: return tick(context)
+        case .partLost(let reason): return isPartExpected ? startOver(Restart(reason: reason)) : []
+        case .tick:
+            guard phase == .running else { return [] }
+            let silence = patience.announceSilence(work, context)
+            return silence + perform(patience.endStalled(&evidence, &sources, &work, context))
         case .checkpointed(let durable):
-            ledger.markDurable(durable)
+            work.ledger.markDurable(durable)
             return []
         case .checkpointFailed(let durable, let error):
             // Publishing syncs again, detects failures of earlier syncs, and ends with the journal closed.
-            return phase == .publishing ? [] : lostBytes(durable, error)
+            return phase == .publishing ? [] : perform(patience.lostBytes(except: durable, error, &work))
         case .verified(let mismatches): return verified(mismatches)
         case .published: return end(.finished)
-        case .networkChanged: return networkChanged()
+        case .networkChanged:
+            guard phase == .running, work.liveCount == 0 else { return [] }
+            return patience.networkChanged(&sources, &evidence.changes)
         case .wanted(let ranges):
-            wanted = ranges
+            work.wanted = ranges
             return []
-        case .stop: return stop()
+        // The few steps of publishing are better finished than left to the next run.
+        case .stop: return phase == .publishing ? [] : drain(.end(.stopped))
         }
+    }
+
+    /// Performs the actions of a reaction, and the step that follows them.
+    mutating func perform(_ reaction: Reaction) -> [TransferAction] {
+        switch reaction.next {
+        case nil: break
+        case .prepare(let id): phase = .preparing(id)
+        case .downloadMore: phase = .running
+        case .resume: return reaction.actions + drain(.resume)
+        case .startOver(let restart): return reaction.actions + startOver(restart)
+        case .primaryFailed(let error): return reaction.actions + primaryFailed(error)
+        case .sourcesFailed(let error): return reaction.actions + failSources(error)
+        case .fail(let error): return reaction.actions + fail(error)
+        case .failAside(let error):
+            phase = .draining(.end(.failed(error)))
+            return reaction.actions + (terms.isStream ? [] : [.setAside]) + drained()
+        }
+        return reaction.actions
     }
 
     /// Records the progress of each attempt, and how the number of connections affects the rate.
     private mutating func follow(_ context: TransferContext) -> [TransferAction] {
         (now, jitter) = (context.now, context.jitter)
-        var fresh: Int64 = 0
-        var (isHeldBack, isJoined) = (false, false)
-        for (id, progress) in context.progress {
-            let news = attempts.change(id) { $0.follow(progress, now: context.now) }
-            guard let step = news.flatMap(\.self) else { continue }
-            fresh += step.bytes
-            if progress.isHeldBack { isHeldBack = true }
-            if progress.isHeldBack || step.hasWritten { lastWrittenAt = context.now }
-            if step.hasWritten {
-                tally.failures = 0
-                switch attempts[id]?.plan.source {
-                case .mirror(let index): mirrors[index].tries = 0
-                default: primary.tries = 0
-                }
-                // Bytes of another source are written.
-                refutation = nil
-                if mirrors.isEmpty || attempts[id]?.plan.source == .primary { tally.expirations = 0 }
-                isJoined = isJoined || step.claims != nil
-            }
-            if let position = step.claims { ledger.advance(id, to: position) }
-        }
-        receivedBytes += fresh
-        if isHeldBack { lastHeldBackAt = context.now }
-        if fresh > 0 { lastReceivedAt = context.now }
-        estimator.add(fresh, now: context.now)
-        let actions = isJoined ? announceResuming() : []
-        guard isConfirmed, !isSingle else { return actions }
-        let sample = ConnectionBudget.Sample(
-            bytes: fresh, active: workingCount(context),
-            remaining: ledger.completeLength.map { $0 - ledger.written.count },
-            roundTrip: .seconds(roundTrip ?? 0), isLimited: context.isLimited, isHeldBack: isHeldBack)
-        hasSurplus = budget.measure(sample, now: context.now)
+        let step = work.follow(context)
+        for source in step.sources { patience.noteProgress(at: source, &sources) }
+        let actions = step.isJoined ? evidence.part.announceResuming() : []
+        if evidence.isConfirmed, !work.isSingle { work.measure(step, context) }
         return actions
     }
 
-    /// Tells the user once that bytes are joined to those of an earlier transfer. Before the first joined byte, the
-    /// server may turn out to have another file.
-    private mutating func announceResuming() -> [TransferAction] {
-        guard announcesResuming else { return [] }
-        announcesResuming = false
-        let size = ByteCountText.format(resumedBytes)
-        return [.notice(TransferNotice(.info, .resumed, "resuming: \(size) already downloaded"))]
-    }
+    // MARK: Beginning
 
     /// Begins the transfer, or adopts the bytes of an earlier one (`held`), perhaps found only when the first response
     /// gave the file name.
     private mutating func begin(_ held: HeldDownload?, _ context: TransferContext) -> [TransferAction] {
         phase = .running
-        lastWrittenAt = context.now
+        work.pace.lastWrittenAt = context.now
         guard let held else { return [] }
         var actions: [TransferAction] = []
-        for attempt in attempts { actions += dismiss(attempt.id) }
-        isConfirmed = false
-        giveUpContent()
-        guard isBelievable(held) else { return actions + distrust(held) }
-        representation = held.representation
-        isWeakened = false
-        // The author of an untrusted journal may have forged the checksums together with the bytes.
-        let known = held.isUntrusted || terms.ignoresServerChecksums ? [] : held.checksums
-        for checksum in known where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
-            checksums.append(checksum)
-        }
-        ledger = RangeLedger(completeLength: held.representation.completeLength, written: believed(held))
-        ledger.markDurable(held.durable)
-        isDoubtful = held.isDoubtful
-        heldLacksRanges = held.lacksRanges
-        hasStorage = true
-        resumedBytes = ledger.written.count
-        announcesResuming = resumedBytes > 0
-        // If every byte is held, no request follows, so the notice is due now.
-        return actions + (ledger.isWhole ? announceResuming() : [])
+        for attempt in work.attempts { actions += work.dismiss(attempt.id) }
+        return actions + evidence.adopt(held, &work.ledger)
     }
 
     /// Adopts a first request that was sent before this state machine was created (`SmallFilePolicy`).
@@ -326,37 +152,74 @@ package struct TransferStateMachine: Sendable {
         _ plan: AttemptPlan, _ startedAt: Duration, _ context: TransferContext
     ) -> [TransferAction] {
         let actions = begin(nil, context)
-        linked = plan.question.linked
-        hasLeftTLS = plan.chain.contains { $0.scheme == .https }
-        attempts.append(Attempt(plan: plan, startedAt: startedAt, lastProgressAt: context.now))
-        ledger.lease(plan.lease, to: plan.id, isRace: false)
+        evidence.linked = plan.question.linked
+        sources.redirects.hasLeftTLS = plan.chain.contains { $0.scheme == .https }
+        work.begin(plan, at: startedAt, lastProgressAt: context.now)
         return actions
     }
 
     private mutating func prepared(_ context: TransferContext) -> [TransferAction] {
-        hasStorage = true
-        (replacesPart, replaced, replacedMediaType) = (false, .nothing, nil)
+        evidence.part.exists = true
+        (evidence.part.isReplaced, evidence.part.replaced, evidence.part.replacedMediaType) = (false, .nothing, nil)
         guard case .preparing(let id) = phase else { return [] }
         phase = .running
         // The time for creating the part file does not count as a stall of the server.
-        lastWrittenAt = context.now
-        guard let id, attempts.change(id, { $0.lastProgressAt = context.now }) != nil else { return [] }
+        work.pace.lastWrittenAt = context.now
+        guard let id, work.attempts.change(id, { $0.lastProgressAt = context.now }) != nil else { return [] }
         return [.proceed(id)]
     }
 
-    private mutating func tick(_ context: TransferContext) -> [TransferAction] {
-        guard phase == .running else { return [] }
-        return announceSilence(context) + replaceStalled(context)
+    // MARK: Beginning again
+
+    /// Discards the written bytes and begins again at the first byte, with a notice that states the reason. Written
+    /// bytes that cannot be joined to new ones are never mixed with them.
+    mutating func startOver(_ restart: Restart) -> [TransferAction] {
+        if case .draining(.end) = phase { return [] }
+        let reason = restart.reason
+        let held = work.ledger.written.count
+        if let error = evidence.changes.count(restart, holdsBytes: held > 0, terms) { return fail(error) }
+        patience.wait(before: restart, discards: evidence.changes.discards, &sources, jitter: jitter, now: now)
+        (evidence.changes.isConfirming, evidence.changes.confirmations) = (false, 0)
+        evidence.changes.fileChanged = restart.isChange
+        guard held > 0 || restart.isChange else { return drain(.restart(keeper: restart.keeper)) }
+        var text = "restarting from the beginning: \(reason)"
+        if held > 0 { text += ". The \(ByteCountText.format(held)) downloaded so far are discarded" }
+        return [.notice(TransferNotice(.warning, .restarted, text))] + drain(.restart(keeper: restart.keeper))
+    }
+
+    /// Forgets the old file when all attempts except `keeper` have ended, and adopts the response of `keeper` as the
+    /// new file; `nil`: a new request follows.
+    private mutating func restart(_ keeper: AttemptID?) -> [TransferAction] {
+        evidence.discard(work.ledger)
+        work.ledger = RangeLedger()
+        sources.forgetSamples()
+        for index in sources.mirrors.indices { sources.mirrors[index].brought = ByteRangeSet() }
+        phase = .running
+        let answer = evidence.changes.keptAnswer.take()
+        guard let keeper, let answer else { return [] }
+        work.restart(keeper)
+        let context = TransferContext(now: now)
+        return perform(evidence.adoptWhole(keeper, answer, &sources, &work, context))
     }
 
     // MARK: Ending
 
-    /// Stops the transfer, except during publishing, whose few steps are better finished than left to the next run.
-    mutating func stop() -> [TransferAction] { phase == .publishing ? [] : drain(.end(.stopped)) }
-
-    mutating func fail(_ error: TowlineError) -> [TransferAction] {
-        drain(.end(.failed(error)))
+    /// Leaves out the primary source after an error. A mirror then defines the file, or continues the download. Without
+    /// a usable mirror, the transfer fails.
+    mutating func primaryFailed(_ error: TowlineError) -> [TransferAction] {
+        perform(sources.primaryFailed(error, &evidence, work.ledger, &patience))
     }
+
+    /// Fails because no source is left to ask, unless an earlier response whose end nobody confirmed can be the file.
+    private mutating func failSources(_ error: TowlineError) -> [TransferAction] {
+        if let actions = evidence.acceptUnproven(insteadOf: error, &work) { return actions }
+        // No other source sent a byte after the mismatch of the primary's bytes, so the mismatch is the error. The
+        // wrong file is set aside if no new part file was begun.
+        guard let refutation = sources.refutation else { return fail(error) }
+        return (evidence.part.isReplaced ? [.setAside] : []) + fail(refutation)
+    }
+
+    mutating func fail(_ error: TowlineError) -> [TransferAction] { drain(.end(.failed(error))) }
 
     /// Cancels every attempt except the one that a restart keeps, and continues with `goal` when they have ended.
     mutating func drain(_ goal: Goal) -> [TransferAction] {
@@ -365,26 +228,18 @@ package struct TransferStateMachine: Sendable {
         phase = .draining(goal)
         var keeper: AttemptID?
         if case .restart(let id) = goal { keeper = id }
-        var actions: [TransferAction] = []
-        for index in attempts.indices where attempts[index].id != keeper && !attempts[index].isDismissed {
-            attempts[index].isDismissed = true
-            actions.append(.cancel(attempts[index].id))
-        }
-        return actions + drained()
+        return work.cancelAll(except: keeper) + drained()
     }
 
     /// Continues with the goal of draining if no attempt is left to wait for. Called again after each attempt's end.
     mutating func drained() -> [TransferAction] {
         guard case .draining(let goal) = phase else { return [] }
-        switch goal {
-        case .restart(let keeper):
-            guard attempts.allSatisfy({ $0.id == keeper }) else { return [] }
-            return restart(keeper)
-        default:
-            guard attempts.isEmpty else { return [] }
+        if case .restart(let keeper) = goal {
+            return work.attempts.allSatisfy { $0.id == keeper } ? restart(keeper) : []
         }
+        guard work.attempts.isEmpty else { return [] }
         switch goal {
-        case .finish where ledger.isWhole: return finish()
+        case .finish where work.ledger.isWhole: return finish()
         // The digest of a response that ended meanwhile did not match, so bytes are missing again.
         case .finish, .resume, .restart: phase = .running
         case .end(let ending): return end(ending)
@@ -396,5 +251,36 @@ package struct TransferStateMachine: Sendable {
         phase = .ended
         self.ending = ending
         return [.finish(ending)]
+    }
+
+    /// `true` if the lack of the part file is an error. Publishing renames the part file and does its own checks. A
+    /// restart or an end discards the part file.
+    private var isPartExpected: Bool {
+        switch phase {
+        case .publishing, .draining(.restart), .draining(.end): false
+        default: !evidence.part.isReplaced
+        }
+    }
+
+    // MARK: Verification
+
+    private mutating func finish() -> [TransferAction] {
+        // If the checksum does not match, the next state is connecting.
+        work.pace.lastReceivedAt = nil
+        guard !evidence.checksums.isEmpty else { return publish() }
+        phase = .verifying
+        return [.verify(evidence.checksums, length: work.ledger.completeLength ?? 0)]
+    }
+
+    private mutating func publish() -> [TransferAction] {
+        phase = .publishing
+        return [.publish(length: work.ledger.completeLength ?? 0, modified: evidence.representation?.lastModified)]
+    }
+
+    private mutating func verified(_ mismatches: [ChecksumMismatch]) -> [TransferAction] {
+        guard phase == .verifying else { return [] }
+        if mismatches.isEmpty { return [.notice(.verified(evidence.checksums))] + publish() }
+        if let notice = evidence.outranked(mismatches) { return [.notice(notice)] + publish() }
+        return perform(evidence.refuted(by: mismatches, &sources, &work))
     }
 }

@@ -98,3 +98,15 @@ package struct HeldDownload: Hashable, Sendable {
         self.lacksRanges = lacksRanges
     }
 }
+
+extension HeldDownload {
+    /// Returns whether bytes that an earlier transfer left on disk may be used.
+    ///
+    /// A journal beside a part file that is not its own proves nothing: both may come from an archive or another user.
+    /// Bytes that came over http prove nothing for https. Only a checksum that the user gave and that nobody can forge
+    /// proves such bytes. An empty file needs one request to prove it.
+    func isBelievable(_ terms: TransferTerms) -> Bool {
+        if isUntrusted, terms.checksum?.isForgeable ?? true, !terms.unsafeResume { return false }
+        return representation.completeLength != 0
+    }
+}

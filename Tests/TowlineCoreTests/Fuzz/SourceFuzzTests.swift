@@ -125,7 +125,7 @@ private struct World {
         for _ in 0..<6000 {
             if script.ending != nil { return judgement }
             // If no attempt is running, time passes until the state machine has work.
-            if running.isEmpty, cancelled.isEmpty, let wake = script.machine.wakeAt {
+            if running.isEmpty, cancelled.isEmpty, let wake = TickPolicy.wakeAt(script.machine) {
                 script.now = max(script.now, wake)
             }
             script.now += .milliseconds(20 + random.below(200))

@@ -129,13 +129,13 @@ struct TransferSharingTests {
         script.feed(.begin(nil))
         script.mayConnect = false
         script.end(.needsOwnConnection)
-        #expect(script.plans.count == 1 && script.machine.snapshot(now: .zero).state == .queued)
+        #expect(script.plans.count == 1 && TransferSnapshot(of: &script.machine, now: .zero).state == .queued)
         script.feed(.tick)
-        #expect(script.plans.count == 1 && script.machine.wakeAt == nil)
+        #expect(script.plans.count == 1 && TickPolicy.wakeAt(script.machine) == nil)
         script.mayConnect = true
         script.feed(.tick)
         #expect(script.plans.count == 2 && !script.last.sharesConnection)
-        #expect(script.machine.snapshot(now: .zero).state == .connecting)
+        #expect(TransferSnapshot(of: &script.machine, now: .zero).state == .connecting)
     }
 
     @Test("a download that cannot share waits from the beginning")
@@ -143,7 +143,7 @@ struct TransferSharingTests {
         var script = try TransferScript()
         script.mayConnect = false
         script.feed(.begin(nil))
-        #expect(script.plans.isEmpty && script.machine.snapshot(now: .zero).state == .queued)
+        #expect(script.plans.isEmpty && TransferSnapshot(of: &script.machine, now: .zero).state == .queued)
         script.feed(.stop)
         #expect(script.ending == .stopped)
     }

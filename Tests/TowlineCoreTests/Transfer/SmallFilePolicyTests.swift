@@ -79,7 +79,7 @@ import Testing
         let plan = SmallFilePolicy.plan(terms, id: AttemptID(5), sharing: .none)
         var machine = TransferStateMachine(terms: terms, firstID: 1 << 32)
         let begun = machine.handle(.takenOver(plan, startedAt: .seconds(3)), TransferContext(now: .seconds(4)))
-        #expect(begun.isEmpty && machine.phase == .running && machine.liveCount == 1)
+        #expect(begun.isEmpty && machine.phase == .running && machine.work.liveCount == 1)
         #expect(machine.handle(.tick, TransferContext(now: .seconds(4))).isEmpty)
         let verdict = try verdict(
             206, [("Content-Range", "bytes 0-999/5000"), ("Content-Length", "1000"), ("ETag", "\"a\"")])
@@ -88,7 +88,7 @@ import Testing
             Issue.record("\(answered)")
             return
         }
-        #expect(machine.roundTrip == 1)
+        #expect(machine.work.pace.roundTrip == 1)
         #expect(
             machine.handle(.prepared, TransferContext(now: .seconds(4))).contains(.proceed(AttemptID(5))))
         let end = TransferContext(
@@ -110,7 +110,7 @@ import Testing
         _ = machine.handle(.begin(nil), context)
         #expect(machine.handle(.answered(AttemptID(5), try verdict(404, [])), context).isEmpty)
         #expect(machine.handle(.ended(AttemptID(5), .cancelled), context).isEmpty)
-        #expect(machine.phase == .running && machine.liveCount == 1)
+        #expect(machine.phase == .running && machine.work.liveCount == 1)
     }
 
     /// A host that has many connections, or allows few, does not get several shared connections.

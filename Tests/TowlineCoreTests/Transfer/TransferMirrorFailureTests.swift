@@ -102,7 +102,7 @@ struct TransferMirrorFailureTests {
         script.feed(.begin(nil))
         for _ in 0..<100 where script.ending == nil && script.last.url.host != "m6.example" {
             script.end(cut(.connectFailed))
-            if let wake = script.machine.wakeAt { script.now = max(script.now, wake) }
+            if let wake = TickPolicy.wakeAt(script.machine) { script.now = max(script.now, wake) }
             script.feed(.tick)
         }
         #expect(script.last.url.host == "m6.example")

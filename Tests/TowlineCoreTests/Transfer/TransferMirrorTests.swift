@@ -228,7 +228,7 @@ struct TransferMirrorTests {
         while script.ending == nil, asked < 200 {
             asked += 1
             script.end(cut(.connectFailed))
-            if let wake = script.machine.wakeAt { script.now = max(script.now, wake) }
+            if let wake = TickPolicy.wakeAt(script.machine) { script.now = max(script.now, wake) }
             script.feed(.tick)
         }
         #expect(Array(hosts(script).prefix(3)) == ["example.org", "one.example", "two.example"])
@@ -249,7 +249,7 @@ struct TransferMirrorTests {
                 if script.prepares.count > script.prepared { script.feed(.prepared) }
                 script.end(cut())
             }
-            if let wake = script.machine.wakeAt { script.now = max(script.now, wake) }
+            if let wake = TickPolicy.wakeAt(script.machine) { script.now = max(script.now, wake) }
             script.feed(.tick)
         }
         #expect(script.failure != nil)
@@ -263,7 +263,7 @@ struct TransferMirrorTests {
         script.feed(.begin(nil))
         for _ in 0..<6 {
             script.end(cut(.connectFailed))
-            if let wake = script.machine.wakeAt { script.now = max(script.now, wake) }
+            if let wake = TickPolicy.wakeAt(script.machine) { script.now = max(script.now, wake) }
             script.feed(.tick)
         }
         #expect(Set(hosts(script).prefix(6)).count == 3)

@@ -20,7 +20,7 @@ struct TransferNetworkTests {
         script.feed(.begin(nil))
         for round in 1...12 {
             script.end(cut(.connectFailed))
-            #expect(script.machine.wakeAt == script.now + .seconds(1))
+            #expect(TickPolicy.wakeAt(script.machine) == script.now + .seconds(1))
             let actions = script.feed(.networkChanged)
             #expect(script.started(in: actions).count == 1)
             #expect(script.plans.count == round + 1)

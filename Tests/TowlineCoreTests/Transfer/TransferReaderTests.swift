@@ -16,7 +16,7 @@ struct TransferReaderTests {
     /// Returns whether every byte is exactly one of written, missing or leased.
     private func isWhole(_ script: TransferScript) -> Bool {
         let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
-        var all = script.machine.content.written
+        var all = TransferContent(of: script.machine).written
         for lease in leases { all.insert(lease) }
         return all.ranges == [ByteRange(0, TransferScript.length)]
     }
@@ -110,16 +110,16 @@ struct TransferReaderTests {
     @Test("discarded bytes begin a new generation, bytes fetched again do not")
     func generations() throws {
         var script = try running(1)
-        #expect(script.machine.content.generation == 0)
+        #expect(TransferContent(of: script.machine).generation == 0)
         script.end(cut())
         script.now = .seconds(5)
         script.feed(.tick)
         script.give(script.last)
-        #expect(script.machine.content.generation == 0)
+        #expect(TransferContent(of: script.machine).generation == 0)
         script.now = .seconds(6)
         script.end(.overlapDiffers)
         script.endCancelled()
-        #expect(script.machine.content.generation == 1)
+        #expect(TransferContent(of: script.machine).generation == 1)
     }
 
     @Test func aShortMoveOfAReaderThatDoesNotWaitIsNoNews() {

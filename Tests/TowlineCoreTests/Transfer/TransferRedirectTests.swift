@@ -137,7 +137,7 @@ import Testing
         script.endCancelled()
         script.give(script.last)
         script.feed(.prepared)
-        #expect(script.machine.phase == .running && script.machine.liveCount == 1)
+        #expect(script.machine.phase == .running && script.machine.work.liveCount == 1)
     }
 
     /// Streams may have become free meanwhile.
@@ -195,9 +195,11 @@ import Testing
         script.elsewhere.mayConnect = false
         script.feed(.begin(nil))
         script.answer(302, [("Location", "https://cdn.example.net/x")])
-        #expect(script.machine.pendingRedirect != nil)
-        _ = script.machine.promote(0)
-        #expect(script.machine.pendingRedirect == nil && script.machine.nextOrigin.description.contains("m1.example"))
+        #expect(script.machine.sources.redirects.pending != nil)
+        _ = script.machine.sources.promote(0, &script.machine.evidence, &script.machine.work)
+        #expect(
+            script.machine.sources.redirects.pending == nil
+                && script.machine.nextOrigin.description.contains("m1.example"))
     }
 
     /// The end of a chunked body does not override the length known from a failed response with the same validator.

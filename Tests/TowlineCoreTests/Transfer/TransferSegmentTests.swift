@@ -29,15 +29,15 @@ struct TransferSegmentTests {
     @Test("is downloading while all connections are between two segments, and connecting once no byte arrives")
     func betweenSegments() throws {
         var script = try spread()
-        #expect(script.machine.snapshot(now: .zero).state == .downloading)
+        #expect(TransferSnapshot(of: &script.machine, now: .zero).state == .downloading)
         script.now = .seconds(5)
         let first = script.plans
         for plan in first { script.write(plan, to: plan.lease.lowerBound + 1_000_000) }
         script.feed(.tick)
         for plan in first { script.end(plan, cut()) }
         #expect(script.plans.count > first.count && script.progress.values.allSatisfy { $0.position == nil })
-        #expect(script.machine.snapshot(now: .milliseconds(5_900)).state == .downloading)
-        #expect(script.machine.snapshot(now: .milliseconds(6_100)).state == .connecting)
+        #expect(TransferSnapshot(of: &script.machine, now: .milliseconds(5_900)).state == .downloading)
+        #expect(TransferSnapshot(of: &script.machine, now: .milliseconds(6_100)).state == .connecting)
     }
 
     @Test("arrived bytes that wait to be written are not fetched by others", arguments: [0, 25, 60, 100])
@@ -74,7 +74,7 @@ struct TransferSegmentTests {
     @Test("the end is near when few bytes are missing at the current rate, over several connections")
     func ending() throws {
         var script = try spread(2)
-        #expect(!script.machine.endsSoon)
+        #expect(!TickPolicy.endsSoon(script.machine))
         for step in 1...30 {
             script.now += .milliseconds(100)
             for plan in script.plans {
@@ -82,7 +82,7 @@ struct TransferSegmentTests {
                 script.write(plan, to: lower + Int64(step) << 20)
             }
             script.feed(.tick)
-            #expect(script.machine.endsSoon == (step >= 29), "step \(step)")
+            #expect(TickPolicy.endsSoon(script.machine) == (step >= 29), "step \(step)")
         }
     }
 
@@ -143,7 +143,7 @@ struct TransferSegmentTests {
         script.answer(
             206,
             [("Content-Range", "bytes 0-\(TransferScript.length - 1)/\(TransferScript.length)"), ("ETag", "\"a\"")])
-        #expect(script.machine.hashable == nil)
+        #expect(HashableContent(of: script.machine) == nil)
         script.feed(.prepared)
         #expect(script.plans.count == 4)
         let leases = script.plans.compactMap { script.machine.ledger.lease(of: $0.id) }
@@ -151,17 +151,17 @@ struct TransferSegmentTests {
         #expect(ByteRangeSet(leases).ranges.count == 1)
         #expect(leases.reduce(0) { $0 + $1.count } == ByteRangeSet(leases).count)
         for plan in script.plans.dropFirst() { script.give(plan) }
-        #expect(script.machine.isHashedFast, "its rate is not known yet")
+        #expect(TickPolicy.isHashedFast(script.machine), "its rate is not known yet")
         script.write(script.plans[0], to: 1 << 20)
         script.feed(.tick)
-        #expect(script.machine.hashable?.end == 1 << 20)
+        #expect(HashableContent(of: script.machine)?.end == 1 << 20)
         for step in 1...20 {
             script.now += .milliseconds(100)
             script.write(script.plans[0], to: (1 << 20) + Int64(step) * 100_000)
             script.feed(.tick)
         }
-        #expect(!script.machine.isHashedFast, "a megabyte a second is hashed between two looks")
-        #expect(script.machine.hashable?.algorithms == [.sha256])
+        #expect(!TickPolicy.isHashedFast(script.machine), "a megabyte a second is hashed between two looks")
+        #expect(HashableContent(of: script.machine)?.algorithms == [.sha256])
     }
 
     @Test("downloads of one host share the connections of a single download, and each has one")

@@ -32,7 +32,7 @@ import TowlineCore
     func near() throws {
         #expect(try begun(.milliseconds(40)).plans.count == 4)
         var script = try begun(.milliseconds(2))
-        #expect(script.plans.count == 1 && script.machine.wakeAt == script.now + .milliseconds(20))
+        #expect(script.plans.count == 1 && TickPolicy.wakeAt(script.machine) == script.now + .milliseconds(20))
         advance(&script, by: .milliseconds(10), rate: 20_000_000)
         #expect(script.plans.count == 1)
         advance(&script, by: .milliseconds(10), rate: 20_000_000)

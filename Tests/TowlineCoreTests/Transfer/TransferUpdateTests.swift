@@ -85,7 +85,7 @@ import TowlineCore
         script.answer(304, fields)
         script.end(.cancelled)
         #expect(script.ending == .upToDate && script.prepares.isEmpty && script.plans.count == 1)
-        #expect(script.machine.snapshot(now: .zero).state == .finished)
+        #expect(TransferSnapshot(of: &script.machine, now: .zero).state == .finished)
     }
 
     /// A 304 that names another version, and a 412, are asked about without the condition.

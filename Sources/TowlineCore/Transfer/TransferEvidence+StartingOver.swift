@@ -1,11 +1,14 @@
 /// The notice that an interruption restarts the download, which the user gets in advance.
-extension TransferStateMachine {
+extension TransferEvidence {
     /// The minimum length in bytes of a file for this notice: the restart of a shorter file does not matter.
-    private static let worthSaying: Int64 = 1 << 20
+    static let worthSaying: Int64 = 1 << 20
+
     /// The reason, for messages, why a download cannot be resumed if the server sends only whole files.
     static let noRanges = "the server does not support range requests for this file and can send only the whole file"
-    private static let ignoredLength =
+
+    static let ignoredLength =
         "the server's Content-Length is ignored (--ignore-length), so only the whole file can be requested"
+
     /// The reason, for messages, why new bytes cannot be joined to the written ones if the server sends no validator.
     static let noProof =
         "the server sends no strong ETag or date to prove that the file is unchanged"
@@ -13,11 +16,11 @@ extension TransferStateMachine {
 
     /// `true` if the server sends no ranges of the file, as far as is known.
     var lacksRanges: Bool {
-        switch ranges {
+        switch ranges.support {
         case .works, .claimed: false
         case .broken: true
         // A range request got the whole file, and the response did not mention ranges.
-        case .unknown: isConfirmed || heldLacksRanges
+        case .unknown: isConfirmed || ranges.lackedBefore
         }
     }
 
@@ -29,23 +32,26 @@ extension TransferStateMachine {
     var startsOverBecause: String? {
         if terms.ignoresLength { return Self.ignoredLength }
         if terms.isStream { return "a download to standard output, a pipe or a device cannot be resumed" }
-        if let contentCoding {
-            let name = TerminalSafeText.make(contentCoding, width: 20)
+        if let name = coding.name {
+            let name = TerminalSafeText.make(name, width: 20)
             return "the server compresses the file (Content-Encoding: \(name)), and compressed files cannot be resumed"
         }
         if lacksRanges { return Self.noRanges }
-        guard let representation, representation.validator == .none, checksums.isEmpty, !terms.unsafeResume else {
+        guard let representation = representation, representation.validator == .none,
+            checksums.isEmpty, !terms.unsafeResume
+        else {
             return nil
         }
         return "the server sends neither an ETag nor a Last-Modified date to prove that the file is unchanged"
     }
 
     /// Notifies the user once, when the download begins, that an interruption restarts it.
-    mutating func announceStartingOver() -> [TransferAction] {
-        guard let reason = startsOverBecause, contentCoding == nil, !terms.isStream, tally.announcements == 0,
+    mutating func announceStartingOver(_ ledger: RangeLedger) -> [TransferAction] {
+        guard let reason = startsOverBecause, coding.name == nil, !terms.isStream,
+            !ranges.hasAnnouncedRestart,
             (ledger.completeLength ?? .max) >= Self.worthSaying
         else { return [] }
-        tally.announcements += 1
+        ranges.hasAnnouncedRestart = true
         let wayOut = lacksRanges ? "" : ". To resume anyway, use --checksum or --unsafe-resume"
         let text = "\(reason). An interrupted download restarts from the beginning\(wayOut)"
         return [.notice(TransferNotice(.info, .singleStream, text))]

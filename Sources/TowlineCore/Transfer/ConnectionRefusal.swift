@@ -1,0 +1,52 @@
+/// The reason why a further connection, one beside the first, delivered no bytes.
+struct ConnectionRefusal: Sendable {
+    var reason: String
+    /// `true` if the server allows no more connections, or responds differently over another one. Any other failure
+    /// may concern only that request, and counts when it happens again.
+    var isLimit = true
+    /// `true` if the server wants fewer connections, which concerns all downloads from this host.
+    var concernsHost = false
+    /// `true` if the response does not contain the requested range.
+    var isAboutRanges = false
+    /// `true` if the same request without `If-Range` may succeed.
+    var mayBeIfRange = false
+    var retryAfter: Duration?
+
+    init(_ reason: String, isLimit: Bool = true) { (self.reason, self.isLimit) = (reason, isLimit) }
+
+    static let noData = "a further connection received no data"
+
+    init(_ failure: TransportFailure, _ reason: String) {
+        self.reason = reason
+        isLimit = RetryPolicy.mayBeTooMany(failure.kind)
+    }
+
+    /// Creates a refusal from the verdict on a response; `nil` if the verdict does not refuse the connection.
+    init?(_ verdict: ResponseVerdict) {
+        reason = "the server refused a further connection"
+        switch verdict {
+        case .partial, .redirect, .complete, .conditionRefused, .weakened, .changed, .notModified: return nil
+        case .whole, .empty: isAboutRanges = true
+        case .rangeIgnored: (isAboutRanges, mayBeIfRange) = (true, true)
+        case .askWithoutRange(let why), .rangeRefused(let why): (reason, isAboutRanges) = (why, true)
+        case .linkExpired(let status, _): (reason, concernsHost) = ("\(reason) (status \(status))", true)
+        case .transient(let why, let wait, let overloaded, _):
+            (reason, isLimit, concernsHost, retryAfter) = (why, overloaded, overloaded, wait)
+        case .webPage(let why): reason = why
+        case .permanent(let error): if let status = error.status { reason += " (status \(status))" }
+        }
+    }
+}
+
+extension TransportFailure {
+    /// Returns whether this failure on a shared connection says nothing about the file, so that it does not count. The
+    /// end or stall of a connection affects all its streams (RFC 9113 §6.8). If several connections begin together
+    /// (`sharing`), the server may not want all of them.
+    func saysNothing(of sharing: ConnectionSharing) -> Bool {
+        switch kind {
+        case .closedBeforeHead, .streamRefused, .headTimedOut, .bodyCut: true
+        case .connectFailed, .connectTimedOut, .tlsFailed: sharing == .several
+        default: false
+        }
+    }
+}

@@ -1,0 +1,77 @@
+/// The changes of the file on the server that responses showed or claimed, and the restarts because of them.
+struct FileChanges: Sendable {
+    var restarts = 0
+    /// The number of restarts since new bytes were last joined to written ones.
+    var discards = 0
+    /// `true` while another request has to confirm that the file changed, as a response claimed.
+    var isConfirming = false
+    /// The number of requests in a row that had to confirm a claimed change.
+    var confirmations = 0
+    /// The number of claimed changes that were not confirmed.
+    var flips = 0
+    /// `true` if the restart under way discards the bytes because the file changed on the server.
+    var fileChanged = false
+    /// The paused response whose body becomes the file in a restart; `nil` if a restart sends a new request.
+    var keptAnswer: ResponseFacts?
+    /// The metadata of the file that a restart discarded. A response with the same validator has the same length.
+    var givenUp: Representation?
+    /// The length of the discarded representation, if the new response has the same weak validator. A response that
+    /// ends earlier only because its connection closed is incomplete.
+    var minimumLength: Int64?
+    /// The metadata in the last response that defined the file. If it changes, readers must read again.
+    var lastAdopted: Representation?
+
+    /// The maximum number of requests for the known version if a server has several, before the file counts as changed.
+    private static let confirmationLimit = 4
+
+    /// Returns whether a response that shows another version of the file is believed: another request confirmed the
+    /// change, and the server is not known to send several versions.
+    ///
+    /// - Parameter isConfirmation: `true` if the request had to confirm an earlier claim.
+    func isBelieved(isConfirmation: Bool) -> Bool {
+        let hasSeveral = flips > 0 && confirmations < Self.confirmationLimit
+        return isConfirmation && !hasSeveral
+    }
+
+    /// Returns the length of the discarded representation if the response has the same validator, otherwise `nil`. A
+    /// body that ends earlier is incomplete, however it is framed (RFC 9112 §8). Representations with the same weak
+    /// validator may differ in bytes and length (RFC 9110 §8.8.1).
+    func lengthGivenUp(_ facts: ResponseFacts, weakly: Bool, _ terms: TransferTerms) -> Int64? {
+        guard let givenUp, facts.contentCoding == nil, !terms.ignoresLength,
+            givenUp.repeatsValidator(of: facts.representation, weakly: weakly)
+        else { return nil }
+        return givenUp.completeLength
+    }
+
+    /// The minimum length in bytes of a file that is worth further connections: a shorter file is complete before they
+    /// deliver.
+    private static let worthSegmenting: Int64 = 1 << 20
+
+    /// Returns whether to request the changed file once more although this response contains all of it: this response
+    /// would stay the only connection, but a range can be the first of several. Used only before bytes of the old file
+    /// arrived in this run: a server that sends both versions may alternate, and each discarded response has a cost.
+    static func maySegmentAnew(_ facts: ResponseFacts, _ terms: TransferTerms) -> Bool {
+        let length = facts.representation.completeLength ?? 0
+        guard length >= Self.worthSegmenting,
+            facts.contentCoding == nil
+        else { return false }
+        guard facts.representation.strongValidator != nil || terms.checksum != nil else { return false }
+        return facts.acceptsRanges == true
+    }
+
+    /// Counts a restart.
+    ///
+    /// - Parameter holdsBytes: `true` if written bytes are discarded.
+    /// - Returns: the error with which the transfer fails instead; `nil` if it may restart.
+    mutating func count(_ restart: Restart, holdsBytes: Bool, _ terms: TransferTerms) -> TowlineError? {
+        let reason = restart.reason
+        if restart.isChange, !terms.restartsChanged { return .changed(terms.source, reason) }
+        if terms.isStream, holdsBytes {
+            return .cannotRestartStream(terms.source, reason, isChange: restart.isChange)
+        }
+        restarts += 1
+        discards += 1
+        guard let most = terms.retry.allowedTries(limit: nil), discards > most else { return nil }
+        return .tooManyRestarts(terms.source, most, reason)
+    }
+}

@@ -1,0 +1,33 @@
+/// The conclusions from refused range requests: whether a request without Range follows.
+struct RangeDoubt: Hashable, Sendable {
+    /// `true` if the next request is sent without Range.
+    var asksPlain = false
+    /// `true` if a request without Range was sent, and no response was accepted since.
+    var hasAskedPlain = false
+    /// `true` if a status such as 404 refused the range request. Waiting does not help.
+    var isCertain = false
+    /// `true` if the request without Range was refused in the same way.
+    var isRefuted = false
+    /// `true` if the request without Range succeeded after a temporary refusal, and the range was requested once
+    /// more.
+    var asksAgain = false
+    /// The number of temporary refusals in a row of requests that resume a download.
+    var refusals = 0
+
+    /// Returns whether the next request is sent without Range, and records that it is sent.
+    ///
+    /// - Parameter beginsAnew: `true` if no bytes are written. Requests then stay without Range once ranges are
+    ///   certainly refused.
+    mutating func takePlain(beginsAnew: Bool) -> Bool {
+        guard asksPlain else { return false }
+        hasAskedPlain = true
+        asksPlain = isCertain && beginsAnew
+        return true
+    }
+
+    /// Returns whether a range request may succeed now: the refusal was temporary, and the server supports ranges,
+    /// as it has shown before (`hadRanges`) or announces in this response.
+    func mayHavePassed(_ facts: ResponseFacts, hadRanges: Bool) -> Bool {
+        hasAskedPlain && !isCertain && !asksAgain && (hadRanges || facts.acceptsRanges == true)
+    }
+}

@@ -1,0 +1,45 @@
+/// The actions with which a part of the state machine reacts to an event, and the step that follows them.
+struct Reaction: ExpressibleByArrayLiteral {
+    var actions: [TransferAction]
+    /// The step that follows; `nil` if the actions are all.
+    var next: Next?
+
+    /// A step that concerns the whole transfer, which only the state machine performs.
+    enum Next {
+        /// More bytes are downloaded, although all were written.
+        case downloadMore
+        /// The part file is created for the response to an attempt; `nil`: for an empty file.
+        case prepare(AttemptID?)
+        /// All attempts end, and the lost bytes are downloaded again.
+        case resume
+        /// The download begins again at the first byte.
+        case startOver(Restart)
+        /// The primary source is left out because of this error.
+        case primaryFailed(TowlineError)
+        /// No source is left, so the transfer fails, unless an earlier response can be the file.
+        case sourcesFailed(TowlineError)
+        case fail(TowlineError)
+        /// The transfer fails because of a checksum, and the wrong file is kept under another name.
+        case failAside(TowlineError)
+    }
+
+    init(_ actions: [TransferAction] = [], _ next: Next? = nil) { (self.actions, self.next) = (actions, next) }
+
+    init(arrayLiteral actions: TransferAction...) { self.init(actions) }
+
+    static func + (actions: [TransferAction], reaction: Reaction) -> Reaction {
+        Reaction(actions + reaction.actions, reaction.next)
+    }
+}
+
+/// A restart of a download at the first byte.
+struct Restart {
+    /// The reason, for the notice to the user.
+    var reason: String
+    /// `true` if the file changed on the server. The user may have forbidden a restart in this case.
+    var isChange = false
+    /// An attempt whose paused response is the complete new file; `nil` if a new request is sent.
+    var keeper: AttemptID?
+    /// `true` if the next request waits after restarts in a row, because the server made the responses useless.
+    var waits = false
+}

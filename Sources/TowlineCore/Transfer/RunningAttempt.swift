@@ -1,0 +1,94 @@
+/// A running attempt (one request and its response) and its progress.
+struct RunningAttempt: OfAttempt, Sendable {
+    var plan: AttemptPlan
+    var id: AttemptID { plan.id }
+    let startedAt: Duration
+    var isAccepted: Bool { acceptedAt != nil }
+    var acceptedAt: Duration?
+    /// The offset at which the response ends or is stopped. The range assigned to the attempt may end earlier, if
+    /// other connections are to take over the rest.
+    var bound: Int64
+    var pause = Pause()
+    /// `true` once bytes of the attempt are written: from then on, another response may be stopped in favor of it.
+    var hasDelivered = false
+    /// The name of the field with the checksum of the response's content; `nil` if the response has no such field.
+    var digestField: String?
+    /// `true` if the transfer cancelled the attempt or refused its response: its end does not count as a failure.
+    var isDismissed = false
+    /// The position at dismissal. The attempt may write more bytes before the cancellation takes effect.
+    var dismissedAt: Int64?
+    /// `true` if the bytes that the attempt wrote may be wrong or lost. They do not count as written.
+    var isDisbelieved = false
+    /// `true` if the written bytes with which the attempt compares its first ones were discarded after its request.
+    var hasLostItsSeam = false
+    var position: Int64
+    var received: Int64 = 0
+    var lastProgressAt: Duration
+    var rates = Rates()
+
+    /// The pause of a response, because another connection may deliver the next bytes.
+    struct Pause {
+        /// The offset at which the attempt pauses; `.max`: no pause.
+        var offset = Int64.max
+        /// The time until the attempt may pause.
+        var until = Duration.zero
+        /// `true` if the pause is extended because the next bytes arrive.
+        var isExtended = false
+    }
+
+    /// The rates of an attempt, in bytes per second.
+    struct Rates {
+        var average = ThroughputEstimator(timeConstant: .seconds(2))
+        /// The rate in the last moments. A new connection still accelerates, so it ends sooner than its average rate
+        /// predicts.
+        var recent = ThroughputEstimator(timeConstant: .milliseconds(600))
+        /// The highest average rate.
+        var best = 0.0
+        /// The time since when the rate is far below the expected one; `nil` if it is not slow.
+        var slowSince: Duration?
+    }
+
+    init(plan: AttemptPlan, startedAt: Duration, lastProgressAt: Duration) {
+        self.plan = plan
+        self.startedAt = startedAt
+        self.lastProgressAt = lastProgressAt
+        position = plan.lease.lowerBound
+        bound = plan.lease.upperBound
+    }
+
+    /// The change in an attempt's progress since the previous report.
+    struct Step {
+        /// The number of bytes received since the previous report.
+        var bytes: Int64
+        /// `true` if bytes were written.
+        var hasWritten = false
+        /// The end of the written bytes, which begin at the start of the assigned range; `nil` if they do not count
+        /// as written.
+        var claims: Int64?
+    }
+
+    /// Returns the end of `range` that has not arrived yet. Bytes received but not yet written, up to a whole small
+    /// file, need no other request.
+    func notArrived(of range: ByteRange) -> ByteRange {
+        let next = plan.lease.lowerBound - plan.overlap + received
+        return ByteRange(min(max(range.lowerBound, next), range.upperBound), range.upperBound)
+    }
+
+    /// Records `progress` and returns the change; `nil` if the progress is older than the recorded one.
+    mutating func follow(_ progress: AttemptProgress, now: Duration) -> Step? {
+        guard progress.received >= received else { return nil }
+        var step = Step(bytes: progress.received - received)
+        if progress.isHeldBack { rates.slowSince = nil }
+        if progress.isHeldBack || step.bytes > 0 { lastProgressAt = now }
+        received = progress.received
+        if let position = progress.position {
+            step.hasWritten = position > self.position
+            self.position = max(position, self.position)
+            if isAccepted, !isDisbelieved { step.claims = self.position }
+        }
+        rates.average.add(step.bytes, now: now)
+        rates.recent.add(step.bytes, now: now)
+        rates.best = max(rates.best, rates.average.rate ?? 0)
+        return step
+    }
+}

@@ -1,0 +1,101 @@
+/// The errors of a transfer whose messages need more than one line.
+extension TowlineError {
+    /// Returns an error that a source cannot be used.
+    static func unusable(_ url: HTTPURL, _ reason: String) -> TowlineError {
+        TowlineError(.invalidResponse, "\(url): \(reason)")
+    }
+
+    /// Returns an error that the file does not match the user's checksum. `values`: the expected and computed checksums.
+    static func wrongByUser(_ url: HTTPURL, _ values: String, _ terms: TransferTerms) -> TowlineError {
+        TowlineError(
+            .checksumMismatch,
+            "\(url): the downloaded file does not match the expected checksum: \(values). "
+                + (terms.isStream
+                    ? "The wrong bytes were already written to the output. Discard the output"
+                    : "The file was not saved under its final name. Check the checksum, or download again"))
+    }
+
+    /// Returns the error for bytes that do not match a checksum from the server.
+    ///
+    /// - Parameters:
+    ///   - subject: the subject of the error message, with its verb.
+    ///   - field: the name of the field with the checksum; `nil` if unknown.
+    ///   - values: the expected and computed checksums, which follow the field in the message.
+    static func wrongByServer(
+        _ url: HTTPURL, _ subject: String, _ field: String?, values: String = "", _ terms: TransferTerms
+    ) -> TowlineError {
+        let wayOut =
+            terms.isStream
+            ? "The bytes were already written to the output. Discard the output and download again"
+            : "The file was not saved under its final name. Download again, or use --ignore-server-checksums if the"
+                + " server's checksum may be wrong"
+        return TowlineError(
+            .checksumMismatch,
+            "\(url): \(subject) not match the checksum that the server sent\(named(field))\(values). \(wayOut)")
+    }
+
+    /// Returns the name of a field in parentheses, for messages; empty if it is unknown.
+    static func named(_ field: String?) -> String { field.map { " (\($0))" } ?? "" }
+
+    /// Returns an error that nothing proves the length of bytes that were written to a stream.
+    static func unprovenStream(_ url: HTTPURL, _ length: Int64) -> TowlineError {
+        TowlineError(
+            .lengthUnproven,
+            "\(url): the server ended the response after \(ByteCountText.format(length)) without sending its length"
+                + " and without closing TLS (close_notify), so the output may be incomplete. Use --checksum to verify it."
+                + " With -o FILE, another request confirms the length")
+    }
+
+    /// Returns an error that each of several responses ended at another length.
+    static func differentLengths(_ url: HTTPURL, _ count: Int) -> TowlineError {
+        TowlineError(
+            .lengthUnproven,
+            "\(url): each of \(count) responses ended at another length, and the server does not send the length of"
+                + " the file, so the file may be incomplete. Use --checksum to verify the file, or try again later")
+    }
+
+    /// Returns an error that the file changed on the server, and that the user forbade a restart.
+    static func changed(_ url: HTTPURL, _ reason: String) -> TowlineError {
+        TowlineError(
+            .changedOnServer,
+            "\(url): \(reason). The bytes downloaded so far are kept."
+                + " Use --if-changed restart to discard them and download the new version")
+    }
+
+    /// Returns an error that a download to a stream cannot restart.
+    static func cannotRestartStream(_ url: HTTPURL, _ reason: String, isChange: Bool) -> TowlineError {
+        TowlineError(
+            isChange ? .changedOnServer : .invalidResponse,
+            "\(url): \(reason)."
+                + " The download cannot restart, because bytes were already written to the output."
+                + " Discard the output and download again")
+    }
+
+    /// Returns an error that a download has begun again too often.
+    static func tooManyRestarts(_ url: HTTPURL, _ most: Int, _ reason: String) -> TowlineError {
+        let count = most == 1 ? "1 restart" : "\(most) restarts"
+        return TowlineError(
+            .transient,
+            "\(url): the download failed after \(count) from the beginning. Reason for the last restart: \(reason)")
+    }
+
+    /// Returns an error that the file is longer than the user's limit `most`. `length`: its length; `nil` if unknown.
+    static func tooLarge(_ length: Int64?, _ terms: TransferTerms, _ most: Int64) -> TowlineError {
+        let size = length.map { "\($0) bytes" } ?? "more than the limit"
+        return TowlineError(
+            .fileTooLarge,
+            "the file has \(size), and the limit is \(most) bytes (--max-size). "
+                + (terms.isStream ? "The output is incomplete. " : "") + "Raise the limit to download the file")
+    }
+}
+
+extension RangeLedger {
+    /// Returns an error if the written bytes or the length of the file, as known or as a response announced it
+    /// (`announced`), exceed the user's limit (`--max-size`); otherwise `nil`.
+    func tooLarge(_ announced: Int64?, _ terms: TransferTerms) -> TowlineError? {
+        guard let most = terms.maximumSize else { return nil }
+        let length = max(completeLength ?? 0, announced ?? 0)
+        guard max(length, written.ranges.last?.upperBound ?? 0) > most else { return nil }
+        return .tooLarge(length > most ? length : nil, terms, most)
+    }
+}

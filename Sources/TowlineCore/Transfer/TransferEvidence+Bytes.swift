@@ -1,0 +1,85 @@
+/// The bytes that earlier responses left on disk, and the file that they belong to.
+extension TransferEvidence {
+    /// Returns the bytes of an earlier transfer that count as written. If the part file is a copy, the last byte of
+    /// each run is requested again, so that the bytes before it are compared. A checksum of the whole file makes this
+    /// unnecessary.
+    func believed(_ held: HeldDownload) -> ByteRangeSet {
+        guard checksums.isEmpty else { return held.written }
+        if !held.isDoubtful, held.representation.validator == .weak { return weaklyBelieved(held.written) }
+        var believed = held.written
+        guard held.isDoubtful else { return believed }
+        for run in held.written.ranges {
+            believed.remove(ByteRange(run.upperBound - 1, run.upperBound))
+        }
+        return believed
+    }
+
+    /// Returns the bytes in `written` that a weak validator and comparisons can prove. The end of each run is compared,
+    /// so runs shorter than a comparison are discarded, and the last byte of the file is requested again.
+    func weaklyBelieved(_ written: ByteRangeSet) -> ByteRangeSet {
+        var believed = written
+        for run in written.ranges where run.lowerBound > 0 {
+            if run.count < SegmentPlanner.weakOverlap { believed.remove(run) }
+            if run.upperBound == representation?.completeLength {
+                believed.remove(ByteRange(run.upperBound - 1, run.upperBound))
+            }
+        }
+        return believed
+    }
+
+    /// Forgets the known metadata of the file, such as its length and validators. The next response defines the file
+    /// again.
+    mutating func forgetRepresentation() {
+        if representation?.completeLength != nil { changes.givenUp = representation }
+        if changes.fileChanged { changes.givenUp = nil }
+        changes.fileChanged = false
+        ranges.isWeakened = false
+        changes.minimumLength = nil
+        representation = nil
+        (coding.name, coding.label) = (nil, .unknown)
+        checksums = terms.checksum.map { [$0] } ?? []
+        joinedWeakly = false
+    }
+
+    /// Adopts the bytes that an earlier transfer left on disk, unless they are not trusted.
+    mutating func adopt(_ held: HeldDownload, _ ledger: inout RangeLedger) -> [TransferAction] {
+        isConfirmed = false
+        part.giveUp(ledger)
+        guard held.isBelievable(terms) else {
+            // The bytes stay on disk until new bytes arrive.
+            (part.exists, part.isReplaced) = (true, true)
+            guard !held.written.isEmpty else { return [] }
+            (part.replaced, part.replacedMediaType) = (.identity, held.representation.mediaType)
+            return [.notice(.distrusted(held.written.count))]
+        }
+        representation = held.representation
+        ranges.isWeakened = false
+        // The author of an untrusted journal may have forged the checksums together with the bytes.
+        let known = held.isUntrusted || terms.ignoresServerChecksums ? [] : held.checksums
+        for checksum in known where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
+            checksums.append(checksum)
+        }
+        ledger = RangeLedger(completeLength: held.representation.completeLength, written: believed(held))
+        ledger.markDurable(held.durable)
+        part.isDoubtful = held.isDoubtful
+        ranges.lackedBefore = held.lacksRanges
+        part.exists = true
+        part.resumedBytes = ledger.written.count
+        part.announcesResuming = part.resumedBytes > 0
+        // If every byte is held, no request follows, so the notice is due now.
+        return ledger.isWhole ? part.announceResuming() : []
+    }
+
+    /// Forgets the file, whose written bytes (`ledger`) are discarded.
+    mutating func discard(_ ledger: RangeLedger) {
+        part.giveUp(ledger)
+        if !ledger.written.isEmpty {
+            (part.replaced, part.replacedMediaType) = (held(ledger), representation?.mediaType)
+        }
+        forgetRepresentation()
+        isConfirmed = false
+        part.isDoubtful = false
+        (part.resumedBytes, part.announcesResuming) = (0, false)
+        part.isReplaced = part.exists
+    }
+}

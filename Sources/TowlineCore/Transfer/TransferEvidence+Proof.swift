@@ -1,0 +1,82 @@
+/// The proof that joins new bytes to the written ones (the proof ladder).
+extension TransferEvidence {
+    /// The strongest proof that joins bytes of the primary source to the written ones; `nil`: none, and no resuming.
+    func joinRung(_ ledger: RangeLedger) -> ResponseQuestion.Rung? {
+        guard let representation = representation, ranges.support != .broken,
+            coding.name == nil
+        else { return nil }
+        if ranges.ignoresValidators { return .checksum }
+        switch representation.validator {
+        case .strong where !ranges.isWeakened:
+            return ranges.dislikesIfRange ? .repeatedValidator : .ifRange
+        case .strong where !checksums.isEmpty, .weak where !checksums.isEmpty: return .checksum
+        case .strong, .weak:
+            let seam = ledger.missing.first?.lowerBound ?? 0
+            let holdsEnough = ledger.writtenBefore(seam) >= SegmentPlanner.weakOverlap
+            if representation.completeLength != nil, holdsEnough { return .weakWithOverlap }
+        case .none where !checksums.isEmpty: return .checksum
+        case .none: break
+        }
+        return terms.unsafeResume && representation.completeLength != nil ? .unsafe : nil
+    }
+
+    /// The proof with which a mirror's bytes are joined to those of the primary source; `nil` without proof. Even a
+    /// strong date proves nothing between two servers.
+    func mirrorRung(_ ledger: RangeLedger) -> ResponseQuestion.Rung? {
+        guard part.exists, !part.isReplaced, coding.name == nil,
+            !changes.isConfirming,
+            ledger.completeLength != nil, let representation = representation
+        else { return nil }
+        if !checksums.isEmpty, !terms.isStream { return .checksum }
+        guard case .strong = representation.validator, representation.entityTag != nil else { return nil }
+        return .ifRange
+    }
+
+    /// Returns the proof with which the bytes of a source are joined to the written ones; `nil` if they cannot be
+    /// joined.
+    func rung(at source: SourceID, _ ledger: RangeLedger) -> ResponseQuestion.Rung? {
+        source == .primary ? joinRung(ledger) : mirrorRung(ledger)
+    }
+
+    /// Returns the metadata that a response of a source has to match; `nil` before the first response.
+    func known(at source: SourceID, _ ledger: RangeLedger) -> Representation? {
+        let isProvenByChecksum = source == .primary ? ranges.ignoresValidators : mirrorRung(ledger) == .checksum
+        guard isProvenByChecksum else { return representation }
+        return Representation(completeLength: ledger.completeLength, mediaType: representation?.mediaType)
+    }
+
+    /// `true` if two connections may write at once: the proof that joins their bytes does not depend on bytes written
+    /// before.
+    func mayBeSegmented(_ ledger: RangeLedger) -> Bool {
+        guard ranges.support == .works || ranges.support == .claimed, coding.name == nil,
+            ledger.completeLength != nil
+        else {
+            return false
+        }
+        switch joinRung(ledger) {
+        case .ifRange, .repeatedValidator, .checksum: return true
+        default: return false
+        }
+    }
+
+    /// `true` if there are no written bytes that another request could continue.
+    func beginsAnew(_ ledger: RangeLedger) -> Bool {
+        ledger.written.isEmpty || part.isReplaced || representation == nil
+    }
+
+    /// The kind of bytes in the part file, including bytes that a restart discarded and that are still on disk.
+    func held(_ ledger: RangeLedger) -> HeldKind {
+        if ledger.written.isEmpty { return part.replaced }
+        return coding.name == nil ? .identity : .coded
+    }
+
+    /// Returns whether only a comparison of the bytes before the resume point can prove that a source's bytes fit.
+    func needsOverlap(at source: SourceID, _ ledger: RangeLedger) -> Bool {
+        switch rung(at: source, ledger) {
+        case .ifRange, .repeatedValidator: part.isDoubtful
+        // A checksum covers the whole file, even a copied part file. For a stream it comes too late.
+        case .checksum: terms.isStream
+        case .weakWithOverlap, .unsafe, .nothingToJoin, nil: true
+        }
+    }
+}

@@ -1,0 +1,196 @@
+/// The reactions to responses that define the file or continue it.
+extension TransferEvidence {
+    /// Records that a response is accepted, and its checksum fields, which error messages name.
+    private mutating func accept(
+        _ id: AttemptID, _ facts: ResponseFacts, _ work: inout TransferWork, _ context: TransferContext
+    ) {
+        work.budget.serves(work.attempts.count { $0.id == id || $0.isAccepted && !$0.isDismissed })
+        work.attempts.change(id) {
+            $0.acceptedAt = context.now
+            // The time before the response does not count for the rate.
+            $0.rates.recent.reset()
+            $0.digestField = facts.contentDigests.first?.field
+        }
+        digests.areSent = digests.areSent || !facts.contentDigests.isEmpty
+        for digest in facts.wholeDigests { digests.fields[digest.checksum] = digest }
+    }
+
+    /// Accepts a response with the requested range of the file.
+    mutating func acceptPartial(
+        _ id: AttemptID, _ range: ByteRange, _ facts: ResponseFacts, _ sources: inout TransferSources,
+        _ work: inout TransferWork, _ context: TransferContext
+    ) -> Reaction {
+        guard let plan = work.attempts[id]?.plan else { return [] }
+        accept(id, facts, &work, context)
+        ranges.support = .works
+        ranges.doubt = RangeDoubt()
+        ranges.refusals = 0
+        changes.confirmations = 0
+        if plan.isConfirmation {
+            changes.isConfirming = false
+            changes.flips += 1
+            if changes.flips >= 3 { work.isSingle = true }
+        }
+        if plan.question.rung > .repeatedValidator { joinedWeakly = true }
+        work.setBound(of: id, to: range.upperBound)
+        if work.ledger.completeLength == nil, let length = facts.representation.completeLength {
+            work.ledger.learn(completeLength: length)
+        }
+        guard representation != nil, part.exists, !part.isReplaced else {
+            return adoptFirst(id, facts, &sources, &work)
+        }
+        var actions: [TransferAction] = []
+        if representation?.completeLength == nil, let length = facts.representation.completeLength {
+            representation?.completeLength = length
+            actions.append(learnAction())
+        }
+        isConfirmed = true
+        changes.discards = 0
+        sources.primary.failures = 0
+        sources.primary.resolved = plan.url
+        if !plan.joinsDirectly { actions.append(.proceed(id)) }
+        return Reaction(actions)
+    }
+
+    /// Adopts the first response since the transfer began or restarted, which defines the file's length and validators.
+    private mutating func adoptFirst(
+        _ id: AttemptID, _ facts: ResponseFacts, _ sources: inout TransferSources, _ work: inout TransferWork
+    ) -> Reaction {
+        if let actions = confirm(id, facts, &work) { return Reaction(actions) }
+        adopt(id, facts, &sources, work)
+        if facts.contentCoding != nil {
+            ranges.support = .broken
+            work.isSingle = true
+        }
+        return Reaction(preparing(id, facts, sources, work), .prepare(id))
+    }
+
+    /// Adopts a response that contains the complete file from its first byte. `hasBody` is `false` for an empty file.
+    mutating func adoptWhole(
+        _ id: AttemptID, _ facts: ResponseFacts, hasBody: Bool = true, _ sources: inout TransferSources,
+        _ work: inout TransferWork, _ context: TransferContext
+    ) -> Reaction {
+        if let actions = confirm(id, facts, &work) { return Reaction(actions) }
+        changes.isConfirming = false
+        accept(id, facts, &work, context)
+        var facts = facts
+        if facts.representation.completeLength == nil {
+            facts.representation.completeLength = changes.lengthGivenUp(facts, weakly: false, terms)
+            changes.minimumLength = changes.lengthGivenUp(facts, weakly: true, terms)
+        }
+        adopt(id, facts, &sources, work)
+        if let length = facts.representation.completeLength { work.ledger.learn(completeLength: length) }
+        // A response to a request without Range does not disprove ranges that worked before.
+        let isPlain = work.attempts[id]?.plan.question.asked == .whole
+        let keepsRanges = ranges.support == .works && isPlain && !ranges.doubt.isCertain
+        if facts.contentCoding != nil {
+            ranges.support = .broken
+        } else if ranges.support != .broken, !keepsRanges {
+            ranges.support = facts.acceptsRanges == true ? .claimed : ranges.doubt.isCertain ? .broken : .unknown
+        }
+        ranges.doubt = RangeDoubt()
+        // A server that ignores `bytes=0-` but announces range support may send other ranges (RFC 9110 §14.2). A plain
+        // response is not cut for another connection, whose request may be refused again.
+        if ranges.support != .claimed || isPlain { work.isSingle = true }
+        let actions = preparing(id, facts, sources, work)
+        guard !hasBody else { return Reaction(actions, .prepare(id)) }
+        work.attempts.change(id) { $0.isDismissed = true }
+        work.ledger.release(id)
+        return Reaction([.cancel(id)] + actions, .prepare(nil))
+    }
+
+    private mutating func adopt(
+        _ id: AttemptID, _ facts: ResponseFacts, _ sources: inout TransferSources, _ work: TransferWork
+    ) {
+        // A reader may already know the previous representation, even if none of its bytes arrived.
+        if let last = changes.lastAdopted,
+            last.strongValidator == nil || last.strongValidator != facts.representation.strongValidator
+                || last.completeLength != facts.representation.completeLength
+        {
+            part.generation += 1
+        }
+        existing = nil
+        changes.lastAdopted = facts.representation
+        representation = facts.representation
+        sources.primary.failures = 0
+        coding = ContentCoding(name: facts.contentCoding, label: CodingLabel(facts))
+        fileName = facts.fileName
+        isConfirmed = true
+        if let url = work.attempts[id]?.plan.url { sources.primary.resolved = url }
+        if !terms.isStream { checksums = SmallFilePolicy.checksums(besides: checksums, facts) }
+    }
+
+    private mutating func preparing(
+        _ id: AttemptID, _ facts: ResponseFacts, _ sources: TransferSources, _ work: TransferWork
+    ) -> [TransferAction] {
+        let plan = PreparePlan(
+            representation: facts.representation, fileName: facts.fileName, checksums: checksums,
+            isReplacement: part.exists, resolved: sources.primary.resolved, lacksRanges: lacksRanges)
+        let url = work.attempts[id]?.plan.url ?? sources.primary.resolved
+        let isNamed = terms.fileName != nil || terms.isStream || part.exists
+        let notices = [TransferNotice.savedAsReceived(facts), isNamed ? nil : SafeFileName.notice(facts, from: url)]
+        return notices.compactMap { $0.map { .notice($0) } } + announceStartingOver(work.ledger) + [.prepare(plan)]
+    }
+
+    /// The action that stores the known facts about the file in the journal.
+    func learnAction() -> TransferAction { .learn(representation ?? Representation(), checksums) }
+
+    /// Requests the file again before an empty response, or a coded one if bytes without a coding are written, replaces
+    /// bytes: a partly updated server or a proxy may send such a response for a while.
+    ///
+    /// - Returns: `nil` if the response may be used.
+    mutating func confirm(
+        _ id: AttemptID, _ facts: ResponseFacts, _ work: inout TransferWork
+    ) -> [TransferAction]? {
+        let held = held(work.ledger)
+        guard held != .nothing || existing != nil, work.attempts[id]?.plan.isConfirmation == false else { return nil }
+        guard facts.representation.completeLength == 0 || facts.contentCoding != nil && held == .identity else {
+            return nil
+        }
+        changes.isConfirming = true
+        return work.dismiss(id)
+    }
+
+    /// Handles a response that shows another version of the file. Another request has to confirm the change before
+    /// bytes are discarded: captive portals, single broken caches, and CDN nodes with tags of their own all look like a
+    /// change at first.
+    mutating func claimedChange(
+        _ id: AttemptID, _ reason: String, _ facts: ResponseFacts?, _ sources: inout TransferSources,
+        _ work: inout TransferWork, _ context: TransferContext
+    ) -> Reaction {
+        guard let attempt = work.attempts[id] else { return [] }
+        let others = work.workingAtPrimary(context, besides: id)
+        // Other requests may have been sent before the first response showed that validators differ.
+        let hadValidator = attempt.plan.question.known.map { $0.validator != .none } ?? false
+        if terms.checksum != nil, !terms.isStream, hadValidator, others > 0 || !work.ledger.written.isEmpty {
+            // The checksum of the whole file decides, whatever validators the nodes of a server send.
+            ranges.ignoresValidators = true
+            changes.isConfirming = false
+            return Reaction(work.dismiss(id))
+        }
+        if others > 0 {
+            // The running responses belong to one version, and another connection leads to another version.
+            work.isSingle = work.isSingle || sources.mirrors.isEmpty
+            changes.isConfirming = false
+            let actions = work.dismiss(id)
+            ranges.goOnWith(others, &sources, &work, context)
+            return Reaction(actions)
+        }
+        let isAlone = work.ledger.written.isEmpty && work.liveCount == 1
+        guard isAlone || changes.isBelieved(isConfirmation: attempt.plan.isConfirmation) else {
+            changes.isConfirming = true
+            changes.confirmations += 1
+            return Reaction(work.dismiss(id))
+        }
+        // The file changed again: each connection may lead to another node, and one connection keeps its node.
+        if changes.restarts > 0, sources.mirrors.isEmpty { work.isSingle = true }
+        let maySegment =
+            !work.isSingle && work.budget.ceiling > 1 && !isConfirmed
+            && facts.map { FileChanges.maySegmentAnew($0, terms) } ?? false
+        guard let facts, !maySegment else {
+            return Reaction(work.dismiss(id), .startOver(Restart(reason: reason, isChange: true, waits: true)))
+        }
+        changes.keptAnswer = facts
+        return Reaction([], .startOver(Restart(reason: reason, isChange: true, keeper: id)))
+    }
+}

@@ -1,0 +1,212 @@
+/// The failures of a transfer so far, and its waits before further requests.
+struct TransferPatience: Sendable {
+    let terms: TransferTerms
+    /// The number of attempts in a row that received no bytes. The retry limit applies to it.
+    var failures = 0
+    /// The time when a failure was last counted.
+    var lastFailureAt: Duration?
+    /// The number of times in a row that a link expired.
+    var expirations = 0
+    var syncFailures = 0
+    /// The reason for the current wait, for messages.
+    var waitReason = ""
+    /// `true` if the server requested the current wait.
+    var waitsForServer = false
+    /// The attempt whose slow response was reported in a notice.
+    var announcedSilence: AttemptID?
+    /// The offset at which a response that cannot be resumed last broke.
+    var lastBreakAt: Int64?
+
+    init(_ terms: TransferTerms) { self.terms = terms }
+
+    /// The number of tries that a transfer keeps for the time after other transfers of the process have released the
+    /// connections that a server allows.
+    private static let triesAfterOthers = 3
+    /// The maximum number of tries, before its first byte, of a source that replaces one whose file does not match the
+    /// user's checksum: the checksum may be wrong, and the user must not wait long for an unreachable server.
+    private static let triesAfterRefutation = 3
+
+    /// A request that received no bytes.
+    struct Failure {
+        /// The reason, for messages.
+        var reason: String
+        /// The wait that the server requested; `nil` without one.
+        var wait: Duration?
+        /// The code of the error if the tries are used up.
+        var code = TowlineError.Code.transient
+        /// The maximum number of tries before the first byte; `nil`: only the user's limit.
+        var limit: Int?
+        /// `true` if the failure is typical of one connection too many. Other transfers of this process that receive
+        /// bytes from the host may use all allowed connections. This transfer must not fail because they take long.
+        var isTooMany = false
+    }
+
+    /// Counts an attempt at the primary source that received no bytes, and waits before the next one, or fails.
+    mutating func count(
+        _ failure: Failure, _ evidence: TransferEvidence, _ sources: inout TransferSources, _ ledger: RangeLedger,
+        _ context: TransferContext
+    ) -> Reaction {
+        let beginsAnew = evidence.beginsAnew(ledger)
+        // An outage breaks all connections within moments, which counts as one failure.
+        if let notBefore = sources.primary.notBefore, notBefore > context.now {
+            // Each response states how long to wait; the longest wait counts.
+            if let wait = failure.wait {
+                sources.primary.notBefore = max(notBefore, context.now + wait)
+                waitsForServer = true
+            }
+            return []
+        }
+        lastFailureAt = context.now
+        let hasMirrors = !sources.mirrors.isEmpty
+        var limit = ledger.written.isEmpty ? failure.limit : nil
+        if sources.refutation != nil { limit = min(limit ?? .max, Self.triesAfterRefutation) }
+        let allowed = terms.retry.allowedTries(limit: limit)
+        let isCrowdedOut = failure.isTooMany && context.othersWork && !hasMirrors
+        let most = isCrowdedOut ? allowed.map { $0 - Self.triesAfterOthers } : nil
+        failures = max(failures, min(failures + 1, most ?? .max))
+        sources.primary.failures += 1
+        sources.primary.tries += 1
+        // Before the first byte, all sources are asked one after another, each with its own tries and waits.
+        let isInTurn = beginsAnew && hasMirrors
+        let tried = isInTurn ? sources.primary.tries : failures
+        if terms.retry.isExhausted(failures: tried, limit: limit) {
+            let count = tried == 1 ? "1 attempt" : "\(tried) attempts"
+            let message = "\(sources.primary.url): \(failure.reason). \(count) failed"
+            return Reaction([], .primaryFailed(TowlineError(failure.code, message)))
+        }
+        // Bytes from mirrors make up for a failure, but do not justify requests to the primary without a wait.
+        let counted = isInTurn || !hasMirrors ? tried : max(tried, sources.primary.failures)
+        let delay = terms.retry.backoff.delay(
+            failures: isCrowdedOut ? sources.primary.tries : counted, jitter: context.jitter)
+        let wait = max(delay, failure.wait ?? .zero)
+        sources.primary.notBefore = context.now + wait
+        waitReason = failure.reason
+        if isCrowdedOut {
+            waitReason += ", probably because other downloads use all connections that the server allows"
+        } else if let allowed {
+            waitReason += ", attempt \(tried) of \(allowed)"
+        }
+        waitsForServer = failure.wait != nil
+        if hasMirrors, failures < sources.primary.failures, !beginsAnew { return [] }
+        let who = hasMirrors ? "\(sources.primary.url): " : ""
+        // If another source is available, the next request may go there, and at another time.
+        let asksAnother = beginsAnew && sources.mirrors.contains { $0.leftOut == nil }
+        let text = "\(who)\(waitReason)" + (asksAnother ? "" : "; retrying in \(DurationText.inSentence(wait))")
+        return Reaction([.notice(TransferNotice(.info, .retrying, text))])
+    }
+
+    /// Handles a broken response whose bytes cannot be joined to the next one: it counts as a network failure, with a
+    /// wait and the user's retry limit.
+    ///
+    /// - Parameters:
+    ///   - canJoin: `true` if there is proof to join new bytes to the written ones.
+    ///   - discards: the number of restarts since bytes were last joined.
+    mutating func countBreak(
+        _ reason: String, at position: Int64, canJoin: Bool, discards: Int, _ sources: inout TransferSources,
+        _ context: TransferContext
+    ) -> Reaction {
+        let isSamePlace = lastBreakAt == position
+        lastBreakAt = position
+        let hint = "it ended at the same byte as before, so the server's Content-Length may be wrong (--ignore-length)"
+        let reason = isSamePlace ? "\(reason): \(hint)" : reason
+        let tries = discards + 1
+        let allowed = terms.retry.allowedTries(limit: nil)
+        if !canJoin, let allowed, tries >= allowed {
+            let count = tries == 1 ? "1 attempt" : "\(tries) attempts"
+            let wayOut = "The server cannot resume this download. \(count) failed"
+            let message = "\(sources.primary.url): \(reason). \(wayOut)"
+            return Reaction([], .primaryFailed(TowlineError(.transient, message)))
+        }
+        let delay = terms.retry.backoff.delay(failures: tries, jitter: context.jitter)
+        sources.primary.notBefore = context.now + delay
+        waitReason = reason + (allowed.map { ", attempt \(tries) of \($0)" } ?? "")
+        waitsForServer = false
+        let text = "\(waitReason); retrying in \(DurationText.inSentence(delay))"
+        return Reaction([.notice(TransferNotice(.info, .retrying, text))])
+    }
+
+    /// Returns an error if `wait`, which the server at `url` asks for, is longer than the user accepts (`--max-wait`);
+    /// otherwise `nil`.
+    func tooLong(_ wait: Duration, _ url: HTTPURL) -> TowlineError? {
+        guard let longest = terms.retry.longestWait, wait > longest else { return nil }
+        return TowlineError(
+            .transient,
+            "\(url): the server asks for a pause of \(DurationText.inSentence(wait)) before the next request"
+                + " (Retry-After). Run the same command again after that time, or use --max-wait to wait longer than"
+                + " \(DurationText.inSentence(longest))")
+    }
+
+    /// The time without a response after which the user gets a notice that the transfer waits for the server.
+    private static let silence = Duration.seconds(8)
+
+    /// Notifies the user, once for each slow first response, that the transfer waits for it: a server may pack an
+    /// archive before it responds.
+    mutating func announceSilence(_ work: TransferWork, _ context: TransferContext) -> [TransferAction] {
+        guard let attempt = work.live.first, work.liveCount == 1, !attempt.isAccepted, announcedSilence != attempt.id,
+            context.now - attempt.startedAt >= Self.silence
+        else { return [] }
+        announcedSilence = attempt.id
+        let limit = DurationText.inSentence(terms.headTimeout)
+        let text =
+            "the server has not responded for \(DurationText.inSentence(Self.silence)). Waiting for its response, once"
+            + " connected for up to \(limit) (--head-timeout)"
+        return [.notice(TransferNotice(.info, .waiting, text))]
+    }
+
+    /// Waits for the host, which asked for a pause, while no attempt runs. Fails if the pause is longer than the user
+    /// accepts.
+    mutating func waitForHost(_ sources: inout TransferSources, _ context: TransferContext) -> Reaction {
+        if let host = context.hostNotBefore, host > (sources.primary.notBefore ?? .zero) {
+            waitReason = "the server asked for a pause before the next request (Retry-After)"
+            waitsForServer = true
+            sources.primary.notBefore = host
+        }
+        guard waitsForServer, sources.mirrors.isEmpty, let notBefore = sources.primary.notBefore,
+            let error = tooLong(notBefore - context.now, sources.primary.url)
+        else { return [] }
+        return Reaction([], .primaryFailed(error))
+    }
+
+    /// Resets the waits and counts of failures after a change of the network, so that the next attempt starts at once:
+    /// failures on the old network say little about the new network. A wait that the server asked for stays, because it
+    /// concerns the server. Called while no attempt runs.
+    mutating func networkChanged(_ sources: inout TransferSources, _ changes: inout FileChanges) -> [TransferAction] {
+        guard sources.primary.notBefore != nil, !waitsForServer else { return [] }
+        (failures, changes.discards) = (0, 0)
+        sources.forgetFailures()
+        let text = "the network connection of this machine changed. Reconnecting to the server now"
+        return [.notice(TransferNotice(.info, .retrying, text))]
+    }
+
+    /// Records that an attempt at a source wrote bytes.
+    mutating func noteProgress(at source: SourceID, _ sources: inout TransferSources) {
+        failures = 0
+        sources[source].tries = 0
+        // Bytes of another source are written.
+        sources.refutation = nil
+        if sources.mirrors.isEmpty || source == .primary { expirations = 0 }
+    }
+
+    /// Waits before the request that follows a restart. The first restart is immediate. A server that makes every
+    /// response useless is not asked in a loop.
+    mutating func wait(
+        before restart: Restart, discards: Int, _ sources: inout TransferSources, jitter: Double, now: Duration
+    ) {
+        guard discards > 1, restart.keeper == nil, restart.waits else { return }
+        let delay = terms.retry.backoff.delay(failures: discards - 1, jitter: jitter)
+        sources.primary.notBefore = max(sources.primary.notBefore ?? .zero, now + delay)
+        waitReason = restart.reason
+    }
+
+    /// Discards the bytes that are not in `durable` after a failed sync: Linux may drop pages whose write-back failed.
+    /// A second failed sync ends the transfer with `error`.
+    mutating func lostBytes(
+        except durable: ByteRangeSet, _ error: TowlineError, _ work: inout TransferWork
+    ) -> Reaction {
+        syncFailures += 1
+        work.loseBytes(except: durable)
+        guard syncFailures < 2 else { return Reaction([], .fail(error)) }
+        let text = "\(error.message). The downloaded bytes that were not yet saved to disk are downloaded again"
+        return Reaction([.notice(TransferNotice(.warning, .disk, text))], .resume)
+    }
+}
