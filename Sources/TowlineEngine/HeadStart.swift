@@ -17,24 +17,3 @@ struct HeadStart {
     /// as ended.
     let isOver: Bool
 }
-
-extension TransferRun {
-    /// Makes the request that was sent before this transfer was created an attempt of this transfer. Returns `nil` if
-    /// no such request exists, or if it was taken over or cancelled.
-    func takeHeadStart() -> HeadStart? {
-        guard let start = headStart else { return nil }
-        headStart = nil
-        noteRequest(at: start.startedAt, answersBefore: start.answersBefore)
-        if start.isOver { counted = start.writer.plan.id }
-        writers.append(start.writer)
-        return start
-    }
-
-    /// Cancels the request that was sent before this transfer was created. Later events of it match no attempt of this
-    /// transfer, because each attempt has its own ID.
-    func abandonHeadStart() {
-        guard let start = headStart.take(), !start.isOver else { return }
-        services.transport.cancel(start.writer.plan.id)
-        services.board.ended(start.writer.plan.url.origin, start.writer.plan.sharing)
-    }
-}

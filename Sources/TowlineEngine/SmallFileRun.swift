@@ -89,8 +89,8 @@ struct SmallFileRun {
 
     /// Returns the first events of the request; only `.look` if none occurs within `TickPolicy.patience` (500 ms).
     private nonisolated(nonsending) func firstEvents() async -> [TransferMailbox.Event] {
-        services.load.enter()
-        defer { services.load.leave() }
+        services.tickers.load.enter()
+        defer { services.tickers.load.leave() }
         let ticker = Ticker(after: services.after) { [mailbox] _ in mailbox.post(.look) }
         services.tickers.startSoon(ticker, after: TickPolicy.patience)
         defer { services.tickers.end(ticker) }

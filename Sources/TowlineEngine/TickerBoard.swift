@@ -65,6 +65,8 @@ final class TickerBoard: Sendable {
         var isWatched = false
     }
 
+    /// The number of running transfers, which decides how often each has a tick.
+    let load = TransferLoad()
     private let state = Mutex(State())
     private let after: DelayedCall
 

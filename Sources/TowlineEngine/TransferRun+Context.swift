@@ -4,25 +4,25 @@ extension TransferRun {
     /// Returns the facts that the state machine needs for its next decision. If the transfer needs a batch slot, or to
     /// be counted by the host, for its next attempt, and can have them, it has them afterwards.
     func context() -> TransferContext {
-        let shared = writers.count { $0.plan.sharing == .one }
+        let shared = attempts.writers.count { $0.plan.sharing == .one }
         let origin = machine.nextOrigin
         let host = services.board.state(of: origin)
         let sharing = mayShareConnections ? host.sharing : .none
         let now = services.now
-        let hasSlot = takeBackSlot()
+        let hasSlot = turn.takeBack(situation)
         var context = TransferContext(
-            now: now, progress: writers.map { ($0.plan.id, $0.progress) }, hostNotBefore: host.notBefore,
+            now: now, progress: attempts.writers.map { ($0.plan.id, $0.progress) }, hostNotBefore: host.notBefore,
             hostCeiling: host.ceiling,
             // The board does not count requests that share one connection. This transfer counts its own.
             hostConnections: host.connections + shared,
             sharing: sharing, mayConnect: hasSlot && mayConnect(to: origin, shares: sharing != .none),
             jitter: Backoff.jitter(at: now))
-        context.isLimited = isLimited
+        context.isLimited = attempts.isLimited
         context.hasSlot = hasSlot
         if !options.mirrors.isEmpty {
             context.mirrors = machine.mirrorOrigins.map { origin in
                 let host = services.board.state(of: origin)
-                let own = writers.count { $0.plan.sharing != .one && $0.plan.url.origin == origin }
+                let own = attempts.writers.count { $0.plan.sharing != .one && $0.plan.url.origin == origin }
                 return TransferContext.MirrorHost(
                     notBefore: host.notBefore, ceiling: host.ceiling,
                     otherConnections: max(0, host.connections - own))
@@ -34,7 +34,7 @@ extension TransferRun {
     /// Returns the facts for the decision after an attempt has ended.
     func context(_ id: AttemptID) -> TransferContext {
         var context = context()
-        context.othersWork = othersWork(at: id)
+        if let writer = attempts.writer(id) { context.othersWork = admission.othersWork(at: writer.plan.url.origin) }
         return context
     }
 
@@ -50,7 +50,7 @@ extension TransferRun {
         if context.elsewhere.sharing == .none {
             context.elsewhere.mayConnect = moveAdmission(to: origin)
         } else {
-            giveUpAdmission()
+            admission.leave()
         }
         return context
     }

@@ -15,16 +15,17 @@ extension TransferRun {
             if let existing = destination.existing { machine.existing = existing }
             if destination.proof != nil { return [] }
             if destination.outcome != nil {
-                abandonHeadStart()
+                attempts.abandonHeadStart()
                 ending = .finished
                 return []
             }
         case .stream(let output): try destination.openStream(output)
         }
-        if held == nil, let start = takeHeadStart() {
+        if held == nil, let start = attempts.takeHeadStart() {
+            turn.noteRequest(at: start.startedAt, answersBefore: start.answersBefore)
             return decide(.takenOver(start.writer.plan, startedAt: start.startedAt), context())
         }
-        abandonHeadStart()
+        attempts.abandonHeadStart()
         return decide(.begin(held), context())
     }
 
@@ -39,12 +40,9 @@ extension TransferRun {
     func prepare(_ plan: PreparePlan) {
         if options.target.isStream { return step(.prepared) }
         let replacements = destination.replacements
-        prepared(plan) { () throws(TowlineError) in try destination.prepare(plan, isAtHand: isAtHand) }
-        if destination.replacements > replacements { checkpoints = CheckpointPolicy(now: services.now) }
+        prepared(plan) { () throws(TowlineError) in try destination.prepare(plan, isAtHand: attempts.isAtHand) }
+        if destination.replacements > replacements { resetCheckpoints() }
     }
-
-    /// Returns whether the complete body of the response that is being handled is in memory.
-    private var isAtHand: Bool { delivered.flatMap { writer($0)?.holdsWhole } ?? false }
 
     private func prepared(
         _ plan: PreparePlan, _ body: () throws(TowlineError) -> Destination.Preparation
@@ -55,7 +53,7 @@ extension TransferRun {
             case .resume(let held): step(.begin(held))
             case .done: step(.stop)
             case .needsProof: break
-            case .needsName: waitingForName = plan
+            case .needsName: turn.waitingForName = plan
             }
         } catch {
             step(.storageFailed(error))
@@ -69,7 +67,7 @@ extension TransferRun {
         // The wait has a time limit, so earlier entries may still have no name.
         if case .file(let directory, nil) = options.target {
             prepared(plan) { () throws(TowlineError) in
-                try destination.openNumbered(directory, plan, isAtHand: isAtHand)
+                try destination.openNumbered(directory, plan, isAtHand: attempts.isAtHand)
             }
         }
         if destination.proof == nil { concludeDelivered() }
@@ -96,12 +94,12 @@ extension TransferRun {
                 if next.plan != nil {
                     step(isStopped ? .stop : .storageFailed(error))
                 } else {
-                    abandonHeadStart()
+                    attempts.abandonHeadStart()
                     ending = isStopped ? .stopped : .failed(error)
                 }
             }
         }
-        if waitingForName == nil { concludeDelivered() }
+        if turn.waitingForName == nil { concludeDelivered() }
     }
 
     private nonisolated(nonsending) func compareChecksum(_ proof: Destination.Proof) async throws(TowlineError) {

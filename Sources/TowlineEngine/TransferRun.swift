@@ -18,52 +18,14 @@ final class TransferRun {
     /// The event that `step` handles, then the events that `step` received meanwhile. A `nil` context means that the
     /// context is read when the event is handled.
     private var steps: [(TransferEvent, TransferContext?)] = []
-    /// The receivers of the running attempts' responses.
-    var writers: [AttemptWriter] = []
-    /// The host that counts this transfer as one with connections of its own (`HostBoard.admit`); `nil` if no host
-    /// does.
-    var admission: HTTPURL.Origin?
-    var slots: [(id: AttemptID, slot: any JournalSlot)] = []
-    /// The attempt whose complete response is being handled while its body is in memory; `nil` without one.
-    var delivered: AttemptID?
-    var checkpoints: CheckpointPolicy
-    /// The task that makes the written bytes durable now; `nil` if no such task runs.
-    var checkpoint: Task<Void, Never>?
-    var storageTask: Task<Void, Never>?
-    /// The options for publishing a complete small file or stream, which has no journal; `nil` if none is to be
-    /// published. `run` publishes it itself, because the transfer waits for nothing else.
-    var publishing: PublishTerms?
-    var published: PublishedFile?
+    var attempts: TransferAttempts
+    var admission: HostAdmission
+    var turn: BatchTurn
+    private var checkpoints: Checkpoints
+    var publication = Publication()
     var ending: TransferEnding?
-    /// The reason of the last stop, which limits the time for the last sync; `nil` if the transfer was not stopped.
-    private var stopPurpose: StopPurpose?
-    var lastIntact: Duration
     var readers = ReaderList()
-    let limiter: RateLimiter
     let mailbox: TransferMailbox
-    /// The first request, sent before this transfer was created; `nil` if none was sent, or after it was taken over or
-    /// cancelled.
-    var headStart: HeadStart?
-    /// The attempt that the host board already counts as ended (`HeadStart.isOver`); `nil` without one.
-    var counted: AttemptID?
-    let launcher: AttemptLauncher
-    /// The right to run in a batch; `nil` outside a batch. `isResting`: other downloads may use it until the next
-    /// attempt.
-    let batchSlot: BatchSlots.Slot?
-    var isResting = false
-    /// The entry in the list of a batch; `nil` outside a batch.
-    let item: BatchRoster.Item?
-    /// The plan of a response that waits until all earlier downloads of the batch have their file names; `nil` if none
-    /// waits.
-    var waitingForName: PreparePlan?
-    /// The time at which a request was sent while no other ran; `nil` after a response. Used to detect a silent host.
-    var unansweredSince: Duration?
-    /// The number of responses that the host had given to this process at the time `unansweredSince`.
-    var answersBefore = 0
-    /// `true` after the first request was cancelled because the host responded to other downloads and not to this one.
-    var hasYielded = false
-    /// The host that sends bytes to this transfer, as counted in `HostBoard.working`; `nil` if no host does.
-    var activeHost: HTTPURL.Origin?
     /// The timer that posts `.look` and `.tick` events, once the transfer has lasted longer than about 50 ms.
     private let ticker: Ticker
     private static let nextBlock = Atomic<UInt64>(1)
@@ -83,20 +45,16 @@ final class TransferRun {
         mailbox: TransferMailbox = TransferMailbox(), headStart: HeadStart? = nil, slot: BatchSlots.Slot? = nil,
         item: BatchRoster.Item? = nil
     ) {
-        self.item = item
-        batchSlot = slot
         self.mailbox = mailbox
-        self.headStart = headStart
-        admission = headStart?.admission
         var options = options
         if options.connection.user == nil { options.connection.user = options.url.userInfo }
         self.options = options
         self.services = services
-        launcher = AttemptLauncher(options: options, services: services, mailbox: mailbox)
-        lastIntact = services.now
-        checkpoints = CheckpointPolicy(now: lastIntact)
+        attempts = TransferAttempts(options: options, services: services, mailbox: mailbox, headStart: headStart)
+        admission = HostAdmission(services, source: options.url.origin, host: headStart?.admission)
+        turn = BatchTurn(services, slot: slot, item: item)
+        checkpoints = Checkpoints(services, mailbox)
         self.observer = observer
-        limiter = RateLimiter(rate: options.rateLimit ?? 0, clock: services.clock)
         let host = services.board.state(of: options.url.origin)
         let terms = TransferTerms(options)
         destination = Destination(
@@ -105,7 +63,7 @@ final class TransferRun {
             terms: terms, firstID: (headStart?.writer.plan.id.value ?? Self.firstID().value) + 1,
             hostCeiling: host.ceiling,
             // `usual` was measured without a rate limit, so it does not apply under one.
-            hostUsual: limiter.isLimited || services.limiter.isLimited ? nil : host.usual)
+            hostUsual: attempts.isLimited ? nil : host.usual)
         ticker = Ticker(after: services.after) { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }
     }
 
@@ -116,46 +74,46 @@ final class TransferRun {
 
     /// Runs the transfer to its end, also if its task is cancelled. See `TransferRunner.run` for the errors.
     nonisolated(nonsending) func run() async throws(TowlineError) -> CompletedTransfer {
-        var events = headStart?.events ?? []
+        var events = attempts.headStart?.events ?? []
         do throws(TowlineError) {
             try perform(begin())
             takeTurn()
             rest()
         } catch {
-            abandonHeadStart()
-            giveUpAdmission()
+            attempts.abandonHeadStart()
+            admission.leave()
             mailbox.close()
             close()
             readers.end()
             throw error
         }
-        services.load.enter()
+        services.tickers.load.enter()
         // A file that is hashed while it arrives needs ticks from the beginning.
         if options.checksum == nil { services.tickers.startSoon(ticker) } else { ticker.start() }
         defer {
             services.tickers.end(ticker)
-            services.load.leave()
-            giveUpAdmission()
-            tellWork(nil)
+            services.tickers.load.leave()
+            admission.leave()
+            admission.works(at: nil)
         }
         if destination.proof != nil { await goOn() }
         while ending == nil {
             if events.isEmpty { events = await mailbox.take() }
             for event in events {
                 handle(event)
-                if publishing != nil || destination.proof != nil || waitingForName != nil { await goOn() }
+                if publication.terms != nil || destination.proof != nil || turn.waitingForName != nil { await goOn() }
                 if ending != nil { break }
             }
             events = []
         }
         mailbox.close()
-        await lastCheckpoint()
+        await finishCheckpoints()
         return try finished()
     }
 
     /// The time until the next tick: shorter if the state machine must act sooner.
     private var sleepTime: Duration {
-        let running = readers.isEmpty ? services.load.running : 1
+        let running = readers.isEmpty ? services.tickers.load.running : 1
         let regular = TickPolicy.interval(running: running, for: machine)
         guard let wake = TickPolicy.wakeAt(machine) else { return regular }
         return min(regular, max(.milliseconds(10), wake - services.now))
@@ -164,29 +122,26 @@ final class TransferRun {
     private func handle(_ event: Event) {
         switch event {
         case .attempt(.answered(let id, let verdict)):
-            noteAnswer(of: id)
-            count(verdict, of: id)
-            tellLong(id)
+            noteResponse(of: id, verdict)
             step(.answered(id, verdict), context(id, verdict))
             if TickPolicy.isLong(machine) { ticker.start() }
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
         case .attempt(.delivers): step(.tick)
         case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
-        case .attempt(.arrived(let id)): if let writer = writer(id) { attemptEnded(id, writer.conclude()) }
+        case .attempt(.arrived(let id)): if let writer = attempts.writer(id) { attemptEnded(id, writer.conclude()) }
         case .storage(let event, let sink):
             // An event of an older part file does not concern the part file that replaced it.
             guard sink == nil || sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
             step(event)
         case .checkpoint(let event, let sink, let start, let bytes):
-            checkpoint = nil
-            checkpoints.completed(start: start, now: services.now, bytes: bytes)
+            checkpoints.completed(start: start, bytes: bytes)
             // The durable bytes of an older part file say nothing about the part file that replaced it.
             guard let part, ObjectIdentifier(part.sink) == sink else { break }
             // The system may have dropped bytes that were not durable, so their hash does not count.
             if case .checkpointFailed = event { part.sink.forgetHashed() }
             step(event)
         case .published(let file, let sink):
-            published = file
+            publication.file = file
             destination.tell()
             guard sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
             step(.published)
@@ -195,21 +150,21 @@ final class TransferRun {
             ticker.sleep(for: sleepTime)
             return
         case .tick:
-            checkPart()
+            if let error = checkpoints.checkPart(part) { step(.partLost(reason: error.message)) }
             step(.tick)
             if let content = HashableContent(of: machine) {
                 part?.sink.hashAhead(content.algorithms, upTo: content.end)
             }
-            checkpointIfDue()
+            if ending == nil, options.durable { checkpoints.startIfDue(part, bytes: machine.receivedBytes) }
             ticker.sleep(for: sleepTime)
         case .nudge: step(.networkChanged)
         case .wanted: step(.wanted(readers.wanted))
         case .stop(let purpose):
-            stopPurpose = purpose
+            checkpoints.stopPurpose = purpose
             step(.stop)
         }
         rest()
-        tellWork(machine.activeHost(now: services.now))
+        admission.works(at: machine.activeHost(now: services.now))
         tellProgress()
         readers.wake()
     }
@@ -217,8 +172,8 @@ final class TransferRun {
     /// Does the work that must finish before the next event is handled: publishes a file, waits for a file name, reads
     /// an existing file.
     private nonisolated(nonsending) func goOn() async {
-        if let terms = publishing.take(), let sink = part?.sink { handle(await sink.published(terms)) }
-        if let plan = waitingForName.take() { await prepareInTurn(plan) }
+        if let terms = publication.terms.take(), let sink = part?.sink { handle(await sink.published(terms)) }
+        if let plan = turn.waitingForName.take() { await prepareInTurn(plan) }
         if destination.proof != nil { await prove() }
     }
 
@@ -243,43 +198,33 @@ final class TransferRun {
         observer.progressed(snapshot)
     }
 
-    /// Counts a response in the host board, so that all transfers know, for example, whether the host sends checksums.
-    private func count(_ verdict: ResponseVerdict, of id: AttemptID) {
-        guard let writer = writer(id), counted != id else { return }
-        services.board.answered(verdict, from: writer.plan.url.origin)
+    /// Records the head of a response in the batch and in the host board.
+    private func noteResponse(of id: AttemptID, _ verdict: ResponseVerdict) {
+        turn.noteResponse(of: attempts.writer(id))
+        attempts.noteResponse(of: id, verdict, noteLong: !machine.needsOwnConnection)
     }
 
     /// Handles a response whose complete body is in memory: first performs the actions for its head, such as creating
     /// the part file, then writes the body.
     private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
-        noteAnswer(of: id)
-        count(verdict, of: id)
-        tellLong(id)
-        self.delivered = id
+        noteResponse(of: id, verdict)
+        attempts.beginDelivery(of: id)
         step(.answered(id, verdict), context(id, verdict))
-        if destination.proof == nil, waitingForName == nil { concludeDelivered() }
+        if destination.proof == nil, turn.waitingForName == nil { concludeDelivered() }
     }
 
-    /// Records in the host board, which decides about shared connections, that a response over HTTP/2 is not a small
-    /// file. An attempt that was stopped because of its length (`needsOwnConnection`) reports that at its end.
-    private func tellLong(_ id: AttemptID) {
-        if let writer = writer(id), counted != id, !machine.needsOwnConnection { launcher.noteLongStream(writer) }
-    }
-
-    /// Writes or drops the body of the attempt in `delivered`, and handles the end of the attempt.
+    /// Writes or drops the body of the response that is in memory, and handles the end of its attempt.
     func concludeDelivered() {
-        guard let id = delivered else { return }
-        delivered = nil
-        if let writer = writer(id) { attemptEnded(id, writer.conclude()) }
+        if let writer = attempts.takeDelivered() { attemptEnded(writer.plan.id, writer.conclude()) }
     }
 
     private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {
         // Release the slot before the next attempt starts, which can then use it.
-        giveBackSlot(id)
-        noteSilence(of: id, result)
-        if let writer = writer(id), counted != id { launcher.ended(writer, result) }
+        attempts.giveBackSlot(id, to: part?.journal)
+        turn.noteSilence(of: attempts.writer(id), result)
+        attempts.noteEnd(of: id, result)
         step(.ended(id, result), context(id))
-        writers.removeAll { $0.plan.id == id }
+        attempts.remove(id)
     }
 
     /// Passes an event to the state machine, and returns the actions that it decided. Adds a trace line, if traced.
@@ -297,57 +242,18 @@ final class TransferRun {
         while let (event, context) = steps.first {
             perform(decide(event, context ?? self.context()))
             takeTurn()
-            if machine.phase == .publishing { giveUpAdmission() }
+            if machine.phase == .publishing { admission.leave() }
             steps.removeFirst()
         }
     }
 
-    private func checkPart() {
-        guard let part, services.now - lastIntact > .seconds(1) else { return }
-        lastIntact = services.now
-        do throws(TowlineError) { try part.sink.checkIntact() } catch { step(.partLost(reason: error.message)) }
-    }
+    /// Begins new checkpoints, because another part file replaced the old one.
+    func resetCheckpoints() { checkpoints.reset() }
 
-    private func checkpointIfDue() {
-        guard let part, let journal = part.journal, ending == nil, options.durable else { return }
-        let start = services.now
-        let bytes = machine.receivedBytes
-        if checkpoints.startsWriteback(bytes: bytes) { part.sink.startWriteback() }
-        guard checkpoint == nil else { return }
-        guard checkpoints.isDue(now: start, bytes: bytes) else { return }
-        let mailbox = mailbox
-        checkpoint = services.begin {
-            let event: TransferEvent
-            do throws(TowlineError) {
-                try await journal.checkpoint(part.sink)
-                event = .checkpointed(journal.durable)
-            } catch {
-                event = .checkpointFailed(journal.durable, error)
-            }
-            mailbox.post(.checkpoint(event, of: ObjectIdentifier(part.sink), start: start, bytes: bytes))
-        }
-    }
-
-    /// Makes the bytes since the last checkpoint (sync) durable, unless that is likely to take long: then not even a
-    /// reboot costs a byte of a stopped or failed transfer. If this returns before its time limit, no sync is running,
-    /// and the next transfer finds the destination free.
-    private nonisolated(nonsending) func lastCheckpoint() async {
-        guard let part, let journal = part.journal, ending != .finished else { return }
-        let running = checkpoint
-        let isWanted = options.durable && stopPurpose != .discard && !machine.ledger.written.isEmpty
-        let isBehind = checkpoints.isBehind(bytes: machine.receivedBytes) || journal.written != journal.durable
-        let makesOne = isWanted && isBehind && checkpoints.isQuick
-        guard running != nil || makesOne else { return }
-        let (isOver, over) = AsyncStream<Void>.makeStream()
-        services.begin {
-            await running?.value
-            // A failed checkpoint unmarks the bytes that it could not sync, and does not change how the transfer ends.
-            if makesOne { try? await journal.checkpoint(part.sink) }
-            over.finish()
-        }
-        let most = stopPurpose == .close ? CheckpointPolicy.patienceAtExit : CheckpointPolicy.patienceAtEnd
-        services.after(most) { over.finish() }
-        for await _ in isOver {}
+    private nonisolated(nonsending) func finishCheckpoints() async {
+        guard let part, ending != .finished else { return }
+        let bytes = options.durable && !machine.ledger.written.isEmpty ? machine.receivedBytes : nil
+        await checkpoints.finish(part, bytes: bytes)
     }
 
     private func finished() throws(TowlineError) -> CompletedTransfer {
@@ -357,7 +263,7 @@ final class TransferRun {
         if let outcome = destination.outcome { return CompletedTransfer(outcome: outcome, receivedBytes: received) }
         switch ending {
         case .finished?:
-            guard let published else { break }
+            guard let published = publication.file else { break }
             if options.target.isStream {
                 return CompletedTransfer(
                     outcome: .streamed(length: published.length, to: published.path), receivedBytes: received)
@@ -389,11 +295,11 @@ final class TransferRun {
             part.sink.discard()
             return
         }
-        guard let storageTask else { return part.sink.close() }
+        guard let task = publication.task else { return part.sink.close() }
         // A checksum task may still read the file. Its descriptor stays open until the task notices the cancellation.
-        storageTask.cancel()
+        task.cancel()
         services.begin {
-            await storageTask.value
+            await task.value
             part.sink.close()
         }
     }

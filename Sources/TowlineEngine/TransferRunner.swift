@@ -32,7 +32,7 @@ package actor TransferRunner {
     /// weakly.
     package init(options: DownloadOptions, services: TransferServices, observer: (any TransferObserver)?) {
         transfer = TransferRun(options: options, services: services, observer: observer)
-        (mailbox, limiter) = (transfer.mailbox, transfer.limiter)
+        (mailbox, limiter) = (transfer.mailbox, transfer.attempts.limiter)
     }
 
     /// Runs the transfer to its end and returns its result.
@@ -73,7 +73,9 @@ package actor TransferRunner {
     package func openReader() -> (number: Int, pulse: AsyncStream<Void>) { transfer.readers.open() }
 
     /// Removes a reader that `openReader` added. The transfer no longer requests bytes for it first.
-    package func closeReader(_ number: Int) { transfer.closeReader(number) }
+    package func closeReader(_ number: Int) {
+        if transfer.readers.close(number) { mailbox.post(.wanted) }
+    }
 
     /// Reads at most `count` bytes from the beginning of `range` for the reader `number`. Missing bytes, and those that
     /// follow them, are requested before the rest of the file. `generation` is the value in `content` when the reader
@@ -83,7 +85,40 @@ package actor TransferRunner {
     package func read(
         _ number: Int, _ range: ByteRange, atMost count: Int, generation: Int
     ) throws(TowlineError) -> Piece {
-        try transfer.read(number, range, atMost: count, generation: generation)
+        guard transfer.ending == nil else { return .over }
+        guard let part = transfer.part else { return waits(number, range) }
+        let content = content
+        guard content.generation == generation else { return .changed }
+        if let length = content.completeLength, range.lowerBound >= length { return .end }
+        guard let run = content.written.range(holding: range.lowerBound) else { return waits(number, range) }
+        want(number, range, isWaiting: false)
+        let wanted = min(Int64(count), run.upperBound - range.lowerBound, range.count)
+        var bytes = [UInt8](repeating: 0, count: Int(wanted))
+        let result = bytes.withUnsafeMutableBytes { buffer in
+            Result { () throws(TowlineError) in try part.sink.read(into: buffer, at: range.lowerBound) }
+        }
+        if case .failure = result, transfer.machine.phase == .publishing {
+            // The file is already published, and the event that ends the transfer follows.
+            return .missing
+        }
+        guard try result.get() == Int(wanted) else {
+            throw TowlineError(
+                .diskFailure,
+                "\(transfer.options.url): cannot read the downloaded bytes at offset \(range.lowerBound) from the part file."
+                    + " Another program may have shortened the file. Read the content again later")
+        }
+        return .bytes(bytes)
+    }
+
+    private func waits(_ number: Int, _ range: ByteRange) -> Piece {
+        want(number, range, isWaiting: true)
+        return .missing
+    }
+
+    private func want(_ number: Int, _ range: ByteRange, isWaiting: Bool) {
+        let (ahead, overflows) = range.lowerBound.addingReportingOverflow(Self.readAhead)
+        let window = ByteRange(range.lowerBound, min(range.upperBound, overflows ? .max : ahead))
+        if transfer.readers.move(number, to: window, isWaiting: isWaiting) { mailbox.post(.wanted) }
     }
 }
 

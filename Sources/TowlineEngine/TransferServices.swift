@@ -23,8 +23,6 @@ package final class TransferServices: Sendable {
     let lastTarget = Mutex<HTTPURL?>(nil)
     /// The numbers for files with the same name in a batch; `nil` outside a batch, where downloads have no order.
     let names: NameBoard?
-    /// The number of running transfers, which decides how often each has a tick.
-    let load = TransferLoad()
     /// The board that starts the tickers of transfers that last longer than about 50 ms.
     let tickers: TickerBoard
     /// The timer that all transfers use.

@@ -1,4 +1,4 @@
-/// What is known about the server's support for range requests, and about the validators that it sends.
+/// The known facts about the server's support for range requests and about its validators.
 struct RangeKnowledge: Sendable {
     var support: RangeSupport
     /// The conclusions from refused range requests, which may have been refused only for their Range field.

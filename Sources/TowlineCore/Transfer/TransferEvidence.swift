@@ -1,4 +1,4 @@
-/// What a transfer knows about the file on the server, and the proof that joins new bytes to the written ones.
+/// The known facts about the file on the server, and the proof that joins new bytes to the written ones.
 struct TransferEvidence: Sendable {
     let terms: TransferTerms
     /// The metadata (length, validators) of the file that the written bytes belong to; `nil` before the first response.

@@ -48,15 +48,7 @@ extension TransferPatience {
             TerminalSafeText.make(failure.message, width: 200)
             + (changesProtocol ? ". Using HTTP/1.1 for this host from now on" : "")
         if attempt.isAccepted, attempt.position > attempt.plan.lease.lowerBound {
-            // The attempt delivered bytes, so the next one starts at its position without a wait.
-            failures = 0
-            sources.primary.tries = 0
-            sources.primary.notBefore = nil
-            guard work.liveCount == 0 || changesProtocol else { return [] }
-            if let reaction = lostBreak(reason, at: attempt.position, evidence, &sources, work, context) {
-                return reaction
-            }
-            return [.notice(TransferNotice(.info, .retrying, "\(reason). Reconnecting now to continue the download"))]
+            return broke(attempt, reason, reports: changesProtocol, evidence, &sources, work, context)
         }
         if changesProtocol { return [.notice(TransferNotice(.info, .retrying, reason))] }
         if attempt.plan.sharesConnection, failure.saysNothing(of: attempt.plan.sharing) {
@@ -93,6 +85,22 @@ extension TransferPatience {
                 reason: reason, code: RetryPolicy.exhausted(kind), limit: limit, isTooMany: isTooMany)
             return count(failure, evidence, &sources, work.ledger, context)
         }
+    }
+
+    /// Handles the failure of an attempt that delivered bytes: the next one starts at its position without a wait.
+    ///
+    /// - Parameter reports: `true` if the user is notified although other attempts run.
+    private mutating func broke(
+        _ attempt: RunningAttempt, _ reason: String, reports: Bool, _ evidence: TransferEvidence,
+        _ sources: inout TransferSources, _ work: TransferWork, _ context: TransferContext
+    ) -> Reaction {
+        failures = 0
+        sources.primary.tries = 0
+        sources.primary.notBefore = nil
+        guard work.liveCount == 0 || reports else { return [] }
+        let lost = lostBreak(reason, at: attempt.position, evidence, &sources, work, context)
+        let text = "\(reason). Reconnecting now to continue the download"
+        return lost ?? [.notice(TransferNotice(.info, .retrying, text))]
     }
 
     /// Handles a broken response whose bytes cannot be joined to the next one.

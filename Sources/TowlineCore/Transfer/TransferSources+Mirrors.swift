@@ -143,7 +143,7 @@ extension TransferSources {
         return Reaction([.notice(TransferNotice(.info, .retrying, text))])
     }
 
-    /// Leaves out a mirror because of an error, for which `reason` is the message.
+    /// Leaves out a mirror because of an error. `reason` is the message of the error.
     mutating func leaveOut(
         _ index: Int, _ reason: String, code: TowlineError.Code = .invalidResponse, _ work: inout TransferWork
     ) -> Reaction {

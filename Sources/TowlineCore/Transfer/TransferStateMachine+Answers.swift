@@ -48,9 +48,7 @@ extension TransferStateMachine {
             return perform(evidence.claimedChange(id, reason, facts, &sources, &work, context))
         case .rangeIgnored(let facts):
             return perform(evidence.rangesIgnored(id, facts, &sources, &work, context))
-        case .rangeRefused(let reason):
-            return perform(
-                evidence.ranges.rangeRefused(id, reason, mirrorsGoOn: mirrorsGoOn, &sources, &work, context))
+        case .rangeRefused(let reason): return rangeRefused(id, reason, context)
         case .notModified: return drain(.end(.upToDate))
         case .conditionRefused:
             // The next request has no condition. Without `If-Range`, rung 2 of the proof ladder applies.
@@ -74,9 +72,7 @@ extension TransferStateMachine {
         case .permanent(let error):
             // After good responses, a single invalid response is a fault of that connection.
             if evidence.isConfirmed, error.code == .invalidResponse {
-                return perform(
-                    evidence.ranges.rangeRefused(
-                        id, error.message, mirrorsGoOn: mirrorsGoOn, &sources, &work, context))
+                return rangeRefused(id, error.message, context)
             }
             return work.dismiss(id) + primaryFailed(error)
         }
@@ -84,4 +80,9 @@ extension TransferStateMachine {
 
     // MARK: Expired links and busy servers
 
+    private mutating func rangeRefused(
+        _ id: AttemptID, _ reason: String, _ context: TransferContext
+    ) -> [TransferAction] {
+        perform(evidence.ranges.rangeRefused(id, reason, mirrorsGoOn: mirrorsGoOn, &sources, &work, context))
+    }
 }

@@ -38,9 +38,4 @@ extension TransferStateMachine {
         }
         return []
     }
-
-    // MARK: Further connections
-
-    // MARK: Stalled and slow connections
-
 }

@@ -29,5 +29,4 @@ extension TransferStateMachine {
     /// Returns the host that currently sends bytes for the primary, the source that defines the file; `nil` if no host
     /// does.
     package func activeHost(now: Duration) -> HTTPURL.Origin? { work.activeHost(now: now) }
-
 }

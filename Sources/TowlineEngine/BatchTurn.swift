@@ -1,0 +1,138 @@
+internal import TowlineCore
+
+/// The batch slot (the right to run in a batch) of a download that waits: it lends the slot to other downloads.
+struct BatchTurn {
+    private let services: TransferServices
+    /// The right to run in a batch; `nil` outside a batch.
+    private let slot: BatchSlots.Slot?
+    /// The entry in the list of a batch; `nil` outside a batch.
+    private let item: BatchRoster.Item?
+    /// `true` while other downloads may use the slot, until the next attempt.
+    private var isResting = false
+    /// The time at which a request was sent while no other ran; `nil` after a response. Used to detect a silent host.
+    private var unansweredSince: Duration?
+    /// The number of responses that the host had given to this process at the time `unansweredSince`.
+    private var answersBefore = 0
+    /// `true` after the first request was cancelled because the host responded to other downloads and not to this one.
+    private var hasYielded = false
+
+    /// The plan of a response that waits until all earlier downloads of the batch have their file names; `nil` if none
+    /// waits.
+    var waitingForName: PreparePlan?
+
+    init(_ services: TransferServices, slot: BatchSlots.Slot?, item: BatchRoster.Item?) {
+        (self.services, self.slot, self.item) = (services, slot, item)
+    }
+
+    /// The facts about a transfer that decide whether it needs its slot.
+    struct Situation {
+        /// The host of the first running attempt or, if none runs, of the next one.
+        var origin: HTTPURL.Origin
+        /// `true` if attempts run.
+        var hasAttempts: Bool
+        /// `true` if a host counts this transfer as one with connections of its own.
+        var isAdmitted: Bool
+        /// `true` while the transfer waits for its slot or for permission to open a connection.
+        var waitsForTurn: Bool
+        /// The time until the next attempt; `nil` unless the transfer waits for it.
+        var wait: Duration?
+        /// `true` if the server asked for the wait.
+        var waitsForServer: Bool
+    }
+
+    /// Lends the slot to other downloads while this one waits for its next attempt, or while a silent host does not
+    /// respond. Takes the slot back when the response comes.
+    ///
+    /// - Returns: `true` if the transfer waits and needs no connection meanwhile.
+    mutating func rest(_ situation: @autoclosure () -> Situation) -> Bool {
+        guard let slot else { return false }
+        let now = situation()
+        defer { if isResting, let item { services.names?.decided(item.number) } }
+        guard !now.hasAttempts, !now.waitsForTurn else {
+            restWhileSilent(slot, now)
+            return false
+        }
+        guard !isResting, let wait = now.wait else { return false }
+        // A silent host does not indicate that the network is down for all downloads.
+        isResting = slot.rest(for: wait, isAsked: now.waitsForServer || slot.isSilent(now.origin))
+        return isResting
+    }
+
+    private mutating func restWhileSilent(_ slot: BatchSlots.Slot, _ now: Situation) {
+        if let sent = unansweredSince, services.now - sent >= Self.silence, slot.isUnknown(now.origin) {
+            slot.note(silence: true, of: now.origin)
+        }
+        let isCrowdedOut = !now.hasAttempts && !now.isAdmitted && services.board.isFull(now.origin)
+        let isSilent =
+            (unansweredSince != nil || !now.hasAttempts) && slot.isSilent(now.origin) || isCrowdedOut
+        if isResting, !isSilent, now.hasAttempts {
+            isResting = !slot.takeBack(anyway: true)
+        } else if !isResting, isSilent {
+            isResting = slot.rest(for: TickPolicy.patience, isAsked: true)
+        }
+    }
+
+    /// The time without a response after which a host that has never responded counts as silent. Over a satellite, the
+    /// connection and the response take more than a second.
+    private static let silence = Duration.milliseconds(1500)
+
+    /// The number of responses to other downloads, and the waiting time, after which a host that has not responded to
+    /// this download counts as serving one request at a time.
+    private static let othersServed = 1, kept = Duration.seconds(5)
+
+    /// Returns whether to cancel the first request of this download, once, because its host responds to other downloads
+    /// and not to this one: some servers serve one connection at a time. The download then waits until the host has
+    /// room.
+    ///
+    /// - Parameters:
+    ///   - writers: the receivers of the running attempts.
+    ///   - host: the host that counts this transfer as one with connections of its own.
+    mutating func yieldsToOthers(_ writers: [AttemptWriter], admittedTo host: HTTPURL.Origin?) -> Bool {
+        guard slot != nil, !hasYielded, let sent = unansweredSince, services.now - sent >= Self.kept,
+            writers.count == 1, let plan = writers.first?.plan, plan.sharing == .none, host == plan.url.origin,
+            services.board.answers(of: plan.url.origin) - answersBefore >= Self.othersServed
+        else { return false }
+        hasYielded = true
+        services.board.kept(plan.url.origin)
+        return true
+    }
+
+    /// Takes the slot back for the next attempt. Returns whether that attempt may begin: the download has its slot, or
+    /// the host is silent, so that the attempt needs no slot.
+    mutating func takeBack(_ situation: @autoclosure () -> Situation) -> Bool {
+        guard isResting, let slot else { return true }
+        let now = situation()
+        if let wait = now.wait, wait > .zero { return false }
+        if slot.isSilent(now.origin) { return true }
+        if !now.hasAttempts, !now.isAdmitted, services.board.isFull(now.origin) { return false }
+        isResting = !slot.takeBack()
+        return !isResting
+    }
+
+    // MARK: Silent hosts
+
+    /// Records the time of a request that is sent while no other runs, and the number of earlier responses of its host.
+    mutating func noteRequest(at time: Duration, answersBefore: Int) {
+        (unansweredSince, self.answersBefore) = (time, answersBefore)
+    }
+
+    /// Records that the host of an attempt responded, so that it no longer counts as silent.
+    mutating func noteResponse(of writer: AttemptWriter?) {
+        unansweredSince = nil
+        guard let slot, let writer else { return }
+        slot.note(silence: false, of: writer.plan.url.origin)
+    }
+
+    /// Records that the host of an attempt is silent, if the attempt failed because no response came.
+    func noteSilence(of writer: AttemptWriter?, _ result: AttemptResult) {
+        guard let slot, unansweredSince != nil, let writer, case .failed(let failure) = result else { return }
+        switch failure.kind {
+        case .hostNotFound, .connectFailed, .connectTimedOut, .tlsFailed, .closedBeforeHead, .headTimedOut:
+            let origin = writer.plan.url.origin
+            // A host that serves others is not silent.
+            if services.board.refused(origin) { return }
+            slot.note(silence: true, of: origin)
+        default: break
+        }
+    }
+}

@@ -1,0 +1,132 @@
+internal import TowlineCore
+
+/// The running attempts (requests) of one transfer: the receivers of their responses, and their slots in the journal.
+struct TransferAttempts {
+    private let launcher: AttemptLauncher
+    private let services: TransferServices
+    /// The user's rate limit for this transfer.
+    let limiter: RateLimiter
+    /// The receivers of the running attempts' responses.
+    private(set) var writers: [AttemptWriter] = []
+    private var slots: [(id: AttemptID, slot: any JournalSlot)] = []
+    /// The attempt whose complete response is being handled while its body is in memory; `nil` without one.
+    private(set) var delivered: AttemptID?
+    /// The first request, sent before this transfer was created; `nil` if none was sent, or after it was taken over or
+    /// cancelled.
+    private(set) var headStart: HeadStart?
+    /// The attempt that the host board already counts as ended (`HeadStart.isOver`); `nil` without one.
+    private var counted: AttemptID?
+
+    init(options: DownloadOptions, services: TransferServices, mailbox: TransferMailbox, headStart: HeadStart?) {
+        launcher = AttemptLauncher(options: options, services: services, mailbox: mailbox)
+        limiter = RateLimiter(rate: options.rateLimit ?? 0, clock: services.clock)
+        self.services = services
+        self.headStart = headStart
+    }
+
+    /// `true` if the user limited the rate of this transfer or of all transfers together.
+    var isLimited: Bool { limiter.isLimited || services.limiter.isLimited }
+
+    /// Returns the response receiver of a running attempt; `nil` if the attempt has ended.
+    func writer(_ id: AttemptID) -> AttemptWriter? { writers.first { $0.plan.id == id } }
+
+    /// Returns the host of the first running attempt; `nil` if none runs.
+    var origin: HTTPURL.Origin? { writers.first?.plan.url.origin }
+
+    // MARK: Beginning
+
+    /// Makes the request that was sent before this transfer was created an attempt of this transfer. Returns `nil` if
+    /// no such request exists, or if it was taken over or cancelled.
+    mutating func takeHeadStart() -> HeadStart? {
+        guard let start = headStart.take() else { return nil }
+        if start.isOver { counted = start.writer.plan.id }
+        writers.append(start.writer)
+        return start
+    }
+
+    /// Cancels the request that was sent before this transfer was created. Later events of it match no attempt of this
+    /// transfer, because each attempt has its own ID.
+    mutating func abandonHeadStart() {
+        guard let start = headStart.take(), !start.isOver else { return }
+        services.transport.cancel(start.writer.plan.id)
+        services.board.ended(start.writer.plan.url.origin, start.writer.plan.sharing)
+    }
+
+    /// Sends a request. `part`: the part file for the bytes, if it is known before the response; `slot`: the journal
+    /// slot that records the written bytes.
+    mutating func start(_ plan: AttemptPlan, _ part: OpenPart?, _ slot: (any JournalSlot)?) {
+        if let slot { slots.append((plan.id, slot)) }
+        let sink = plan.joinsDirectly ? part?.sink : nil
+        writers.append(
+            launcher.launch(
+                plan, sink: sink, slot: slot, limiters: [limiter, services.limiter],
+                hostCeiling: services.board.ceiling(plan.url.origin), receiveBuffer: receiveBuffer))
+    }
+
+    /// The size in bytes of the kernel's receive buffer for a new connection: its share of the bytes of a quarter of a
+    /// second at the rate limit; `nil` without a limit. More bytes would be sent for nothing when a response is cut.
+    private var receiveBuffer: Int? {
+        guard isLimited, let rate = [limiter.rate, services.limiter.rate].filter({ $0 > 0 }).min() else { return nil }
+        let share = rate / 4 / Int64(max(1, launcher.options.connections ?? 1))
+        return Int(min(max(share, 128 << 10), 4 << 20))
+    }
+
+    /// Makes the response of an attempt, which is paused, write to the part file.
+    mutating func proceed(_ writer: AttemptWriter, _ part: OpenPart, _ slot: (any JournalSlot)?, _ lease: ByteRange) {
+        let id = writer.plan.id
+        // An earlier slot of this attempt belongs to a part file that was abandoned.
+        slots.removeAll { $0.id == id }
+        if let slot { slots.append((id, slot)) }
+        writer.attach(sink: part.sink, slot: slot, lease: lease.clipped(to: launcher.options.maximumSize))
+        if delivered != id { services.transport.proceed(id) }
+    }
+
+    /// Cancels an attempt, unless its body is in memory.
+    func cancel(_ id: AttemptID) { if delivered != id { services.transport.cancel(id) } }
+
+    // MARK: Responses
+
+    /// Records the head of a response in the host board, so that all transfers know, for example, whether the host sends
+    /// checksums.
+    ///
+    /// - Parameter noteLong: `true` to record that a response over HTTP/2 is not a small file, which decides about
+    ///   shared connections. An attempt that was stopped because of its length reports that at its end.
+    func noteResponse(of id: AttemptID, _ verdict: ResponseVerdict, noteLong: Bool) {
+        guard let writer = writer(id), counted != id else { return }
+        services.board.answered(verdict, from: writer.plan.url.origin)
+        if noteLong { launcher.noteLongStream(writer) }
+    }
+
+    /// Records that the complete response of an attempt, whose body is in memory, is being handled.
+    mutating func beginDelivery(of id: AttemptID) { delivered = id }
+
+    /// Returns the receiver of the response that is in memory, which is handled now; `nil` without one.
+    mutating func takeDelivered() -> AttemptWriter? { delivered.take().flatMap { writer($0) } }
+
+    /// `true` if the complete body of the response that is being handled is in memory.
+    var isAtHand: Bool { delivered.flatMap { writer($0)?.holdsWhole } ?? false }
+
+    // MARK: Ending
+
+    /// Releases the journal slot with which an attempt records its written bytes, so that another attempt can use it.
+    mutating func giveBackSlot(_ id: AttemptID, to journal: (any Journal)?) {
+        guard let index = slots.firstIndex(where: { $0.id == id }) else { return }
+        journal?.release(slots.remove(at: index).slot)
+    }
+
+    /// Records the end of an attempt in the host board.
+    func noteEnd(of id: AttemptID, _ result: AttemptResult) {
+        if let writer = writer(id), counted != id { launcher.ended(writer, result) }
+    }
+
+    mutating func remove(_ id: AttemptID) { writers.removeAll { $0.plan.id == id } }
+}
+
+extension ByteRange {
+    /// Returns the range without the bytes beyond offset `most` (the size limit), except the first, which shows that
+    /// the file is longer; `nil`: no limit.
+    fileprivate func clipped(to most: Int64?) -> ByteRange {
+        guard let most, most < .max else { return self }
+        return ByteRange(lowerBound, max(lowerBound, min(upperBound, most + 1)))
+    }
+}
