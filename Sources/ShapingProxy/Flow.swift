@@ -37,23 +37,33 @@ struct Flow {
     private let delay: Int64
     /// The earliest departure time of bytes, in nanoseconds. They arrive `delay` later.
     private let opens: Int64
-    private let mostInFlight: Int
-    private var window: Int
-    private var inFlight = 0
+    private var window: Window
     private var bucket: TokenBucket?
     private var ring: Ring
-    private var arrivals = TimedQueue()
-    private var acknowledgements = TimedQueue()
-    /// The time at which the end of the source arrives at the sink; `nil` before the source has ended.
-    private var endDue: Int64?
+    private var due = Due()
+
+    /// The bytes that may be on their way.
+    private struct Window {
+        let most: Int
+        var size: Int
+        var inFlight = 0
+    }
+
+    /// The bytes on their way, with the times at which they arrive.
+    private struct Due {
+        var arrivals = TimedQueue()
+        var acknowledgements = TimedQueue()
+        /// The time at which the end of the source arrives at the sink; `nil` before the source has ended.
+        var end: Int64?
+    }
 
     init(from source: Int32, to sink: Int32, options: ShapingOptions, rate: Int64?, opens: Int64, now: Int64) {
         self.source = source
         self.sink = sink
         self.opens = opens
         delay = options.delay / 2
-        mostInFlight = options.window
-        window = options.slowStart && delay > 0 ? min(Self.firstWindow, options.window) : options.window
+        let most = options.window
+        window = Window(most: most, size: options.slowStart && delay > 0 ? min(Self.firstWindow, most) : most)
         bucket = rate.map { TokenBucket(rate: $0, now: now) }
         ring = Ring(capacity: delay > 0 ? options.window : min(options.window, 256 << 10))
     }
@@ -74,17 +84,17 @@ struct Flow {
     mutating func release() { ring.release() }
 
     private mutating func acknowledge(_ now: Int64) {
-        while case let length = acknowledgements.front(now), length > 0 {
-            inFlight -= length
-            window = min(window + length, mostInFlight)
-            acknowledgements.remove(length)
+        while case let length = self.due.acknowledgements.front(now), length > 0 {
+            window.inFlight -= length
+            window.size = min(window.size + length, window.most)
+            self.due.acknowledgements.remove(length)
         }
     }
 
     private mutating func take(_ now: Int64, link: inout TokenBucket?) -> Outcome {
-        guard isReadable, endDue == nil else { return .waits(.max) }
-        var limit = min(window - inFlight, ring.capacity - ring.used)
-        guard limit > 0 else { return .waits(acknowledgements.due ?? .max) }
+        guard isReadable, due.end == nil else { return .waits(.max) }
+        var limit = min(window.size - window.inFlight, ring.capacity - ring.used)
+        guard limit > 0 else { return .waits(self.due.acknowledgements.due ?? .max) }
         if case let available? = bucket?.available(now) {
             guard let least = bucket?.least, available >= least else { return .waits(bucket?.time() ?? .max) }
             limit = min(limit, available)
@@ -102,19 +112,19 @@ struct Flow {
         }
         let due = max(now, opens) + delay
         if count == 0 {
-            endDue = due
+            self.due.end = due
             return .moved
         }
         bucket?.take(count)
         link?.take(count)
-        inFlight += count
-        arrivals.append(count, due: due)
+        window.inFlight += count
+        self.due.arrivals.append(count, due: due)
         return .moved
     }
 
     private mutating func handOn(_ now: Int64) -> Outcome {
         var moved = false
-        while isWritable, case let length = arrivals.front(now), length > 0 {
+        while isWritable, case let length = self.due.arrivals.front(now), length > 0 {
             let limit = Int(min(Int64(length), stallsAt - delivered, breaksAt - delivered))
             let count = ring.send(to: sink, limit: limit)
             guard count > 0 else {
@@ -124,19 +134,19 @@ struct Flow {
             }
             moved = true
             delivered += Int64(count)
-            arrivals.remove(count)
+            self.due.arrivals.remove(count)
             if delay > 0 {
-                acknowledgements.append(count, due: now + delay)
+                self.due.acknowledgements.append(count, due: now + delay)
             } else {
-                inFlight -= count
+                window.inFlight -= count
             }
             if isReset { return .broken }
             if isStalled { return .moved }
         }
         if moved { return .moved }
-        if let due = arrivals.due { return .waits(isWritable ? due : .max) }
-        guard let endDue else { return .waits(.max) }
-        guard endDue <= now else { return .waits(endDue) }
+        if let due = self.due.arrivals.due { return .waits(isWritable ? due : .max) }
+        guard let end = due.end else { return .waits(.max) }
+        guard end <= now else { return .waits(end) }
         isFinished = true
         // The peer may be gone; the other direction detects this.
         shutdown(sink, Int32(SHUT_WR))

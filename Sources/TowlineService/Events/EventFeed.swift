@@ -12,10 +12,7 @@ actor EventFeed {
     private var window = EventWindow()
     /// Identifies the event numbers of this feed. Numbers of another process, or from before a pause, are invalid.
     private var epoch = EventFeed.newEpoch()
-    private var pending: [DownloadID: (name: String, snapshot: DownloadSnapshot?)] = [:]
-    private var order: [DownloadID] = []
-    private var notes: [Wire.Note] = []
-    private var isListChanged = false
+    private var batch = Batch()
     private var totals: Wire.Totals?
     private var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
     private var nextWaiter = 0
@@ -25,6 +22,15 @@ actor EventFeed {
     private var isClosed = false
     /// Number of connected clients.
     private(set) var clients = 0
+
+    /// The changes that are not sent yet.
+    private struct Batch {
+        var pending: [DownloadID: (name: String, snapshot: DownloadSnapshot?)] = [:]
+        /// The downloads in `pending`, in the order of their first change.
+        var order: [DownloadID] = []
+        var notes: [Wire.Note] = []
+        var isListChanged = false
+    }
 
     /// The next output for a client.
     enum Delivery: Sendable {
@@ -118,20 +124,17 @@ actor EventFeed {
         collector?.cancel()
         collector = nil
         heartbeat = nil
-        pending = [:]
-        order = []
-        notes = []
-        isListChanged = false
+        batch = Batch()
     }
 
     private func collect(_ event: DownloadEvent) {
         switch event {
         case .added(let snapshot): note("added", snapshot.id, snapshot)
         case .changed(let snapshot):
-            note(pending[snapshot.id]?.name == "added" ? "added" : "changed", snapshot.id, snapshot)
+            note(batch.pending[snapshot.id]?.name == "added" ? "added" : "changed", snapshot.id, snapshot)
         case .removed(let id): note("removed", id, nil)
-        case .listChanged: isListChanged = true
-        case .noted(let id, let entry): notes.append(Wire.Note(entry, of: id))
+        case .listChanged: batch.isListChanged = true
+        case .noted(let id, let entry): batch.notes.append(Wire.Note(entry, of: id))
         case .troubled, .missed: return
         }
         flushSoon()
@@ -150,24 +153,21 @@ actor EventFeed {
     }
 
     private func note(_ name: String, _ id: DownloadID, _ snapshot: DownloadSnapshot?) {
-        if pending.updateValue((name, snapshot), forKey: id) == nil { order.append(id) }
+        if batch.pending.updateValue((name, snapshot), forKey: id) == nil { batch.order.append(id) }
     }
 
     private func flush() async {
         let sums = try? await downloader.wireTotals
         isFlushing = false
-        for id in order {
-            guard let (name, snapshot) = pending[id] else { continue }
+        for id in batch.order {
+            guard let (name, snapshot) = batch.pending[id] else { continue }
             let data =
                 snapshot.map { Self.json(Wire.Download($0)) } ?? Self.json(Wire.Name(id: id.description))
             if let data { window.put(.download(id), name, data, isAddition: name == "added") }
         }
-        for note in notes { if let data = Self.json(note) { window.putNote(data) } }
-        if isListChanged { window.put(.list, "reset", "{}") }
-        pending = [:]
-        order = []
-        notes = []
-        isListChanged = false
+        for note in batch.notes { if let data = Self.json(note) { window.putNote(data) } }
+        if batch.isListChanged { window.put(.list, "reset", "{}") }
+        batch = Batch()
         if let sums, sums != totals, let data = Self.json(sums) {
             totals = sums
             window.put(.totals, "totals", data)
