@@ -14,12 +14,20 @@ enum CertificateRequests {
     /// number, not a pointer: a connection may outlive its attempt.
     private static let index = ccurl_new_context_index()
 
-    /// Makes OpenSSL report requests for a client certificate in the handshakes of `context`, an `SSL_CTX` that libcurl
-    /// has prepared for the easy handle `handle`. Does nothing if the handle runs no attempt.
-    static func watch(_ context: OpaquePointer, of handle: UnsafeMutableRawPointer) {
-        guard let attempt = EasyHandle.attempt(of: handle) else { return }
-        ccurl_watch_certificate_requests(context, index, UInt(truncatingIfNeeded: attempt.id.value), requested)
-    }
+    /// Makes OpenSSL report requests for a client certificate in all TLS handshakes of an easy handle.
+    static func watch(_ handle: EasyHandle) { _ = ccurl_set_tls_callback(handle.pointer, prepare) }
+
+    /// The callback that prepares an OpenSSL context (`SSL_CTX`) of an easy handle (`CURLOPT_SSL_CTX_FUNCTION(3)`). A
+    /// handle without an attempt needs no preparation.
+    private static let prepare:
+        @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> CURLcode = {
+            handle, context, _ in
+            if let handle, let context, let attempt = EasyHandle.attempt(of: handle) {
+                let number = UInt(truncatingIfNeeded: attempt.id.value)
+                ccurl_watch_certificate_requests(OpaquePointer(context), index, number, requested)
+            }
+            return CURLE_OK
+        }
 
     /// Returns whether the server of an attempt asked for a client certificate and received none.
     static func contains(_ id: AttemptID) -> Bool { attempts.withLock { $0.contains(id.value) } }

@@ -104,11 +104,29 @@ extension ConnectionOptions {
         // 2: the name in the certificate must be the host's (`CURLOPT_SSL_VERIFYHOST(3)`).
         handle.set(CURLOPT_SSL_VERIFYHOST, verifies * 2)
         handle.set(CURLOPT_PROXY_SSL_VERIFYHOST, verifies * 2)
-        if let certificateAuthorityFile {
-            // This file replaces the system's authorities.
-            handle.setAuthorities(file: certificateAuthorityFile, directory: nil)
+        applyAuthorities(to: handle)
+        CertificateRequests.watch(handle)
+    }
+
+    /// Sets the certificate authorities that differ from libcurl's default, which is the system's file and directory.
+    private func applyAuthorities(to handle: EasyHandle) {
+        func set(file: String?) {
+            handle.set(CURLOPT_CAINFO, file)
+            handle.set(CURLOPT_PROXY_CAINFO, file)
         }
-        handle.prepareTLS(sharesAuthorities: certificateAuthorityFile == nil && !allowsInsecure)
+        func set(directory: String?) {
+            handle.set(CURLOPT_CAPATH, directory)
+            handle.set(CURLOPT_PROXY_CAPATH, directory)
+        }
+        if let certificateAuthorityFile {
+            set(file: certificateAuthorityFile)
+            set(directory: nil)
+        } else if NamedAuthorities.file != nil || NamedAuthorities.directory != nil {
+            if let file = NamedAuthorities.file { set(file: file.path) }
+            if let directory = NamedAuthorities.directory { set(directory: directory.path) }
+        } else if !allowsInsecure, SystemAuthorities.directorySuffices {
+            set(file: nil)
+        }
     }
 
     private func applyClientCertificate(to handle: EasyHandle) {

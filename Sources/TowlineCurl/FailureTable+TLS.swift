@@ -29,6 +29,7 @@ extension FailureTable {
 
     private static let codes = [
         CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_PEER_FAILED_VERIFICATION, CURLE_RECV_ERROR, CURLE_SEND_ERROR,
+        CURLE_SSL_CACERT_BADFILE,
     ]
 
     /// Returns the failure if one side refused the TLS connection because of a certificate, a version or a cipher;
@@ -51,13 +52,11 @@ extension FailureTable {
         }
         if isAsked, says(certificateAlerts) || says(cipherErrors) || isClosed { return certificateRequired }
         guard attempt.phase == .connecting else { return nil }
-        let usesSystem =
-            attempt.pool.options.certificateAuthorityFile == nil && !attempt.pool.options.allowsInsecure
-        if usesSystem, let file = SystemAuthorities.unreadableFile {
-            let source = NamedAuthorities.file.map { " (environment variable \($0.variable))" } ?? ""
+        if code == CURLE_SSL_CACERT_BADFILE, attempt.pool.options.certificateAuthorityFile == nil {
+            let named = NamedAuthorities.file.map { "\($0.path) (environment variable \($0.variable))" }
             let reason =
-                "the file of trusted certificates \(file)\(source) cannot be read or contains no certificate. Install the"
-                + " package ca-certificates, or give a file with --cacert FILE"
+                "the file of trusted certificates \(named ?? SystemAuthorities.file ?? "") cannot be read or contains no"
+                + " certificate. Install the package ca-certificates, or give a file with --cacert FILE"
             return TransportFailure(.tlsFileUnusable, reason)
         }
         if says(versionErrors) {
