@@ -151,12 +151,11 @@ final class Attempt {
     var deadlineIndex: Int?
 
     private var collector: HeadCollector
-    private let cache: FieldCache
     private let deadlineDidChange: (Attempt) -> Void
 
     init(
         _ request: AttemptRequest, receiver: any AttemptReceiver, pool: ConnectionPool, handle: EasyHandle,
-        cookies: [String], cache: FieldCache, deadlineDidChange: @escaping (Attempt) -> Void
+        cookies: [String], deadlineDidChange: @escaping (Attempt) -> Void
     ) {
         self.request = request
         self.receiver = receiver
@@ -164,7 +163,6 @@ final class Attempt {
         self.handle = handle
         self.cookies = cookies
         collector = HeadCollector(ignoresLength: request.connection.ignoresLength)
-        self.cache = cache
         self.deadlineDidChange = deadlineDidChange
     }
 
@@ -288,7 +286,7 @@ final class Attempt {
         pieces += 1
         headCount += Int64(line.count)
         pool.mayHold(self)
-        switch collector.take(line, cache) {
+        switch collector.take(line) {
         case .more:
             return line.count
         case .refused(let failure):

@@ -25,7 +25,6 @@ final class AttemptLoop {
     /// files alternate between two lists.
     private var lastFields: [FieldList] = []
     private static let fieldListCount = 4
-    private let cache = FieldCache()
     private var environment = ProxyEnvironment.current()
     /// `true` once the system refused libcurl a thread to resolve a host name. Host names are then resolved on this
     /// thread.
@@ -141,7 +140,7 @@ final class AttemptLoop {
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, FailureTable.outOfMemory) }
             let cookies = try cookies(for: request)
             let attempt = Attempt(
-                request, receiver: receiver, pool: pool, handle: handle, cookies: cookies, cache: cache,
+                request, receiver: receiver, pool: pool, handle: handle, cookies: cookies,
                 deadlineDidChange: { [unowned self] attempt in
                     fallBackIfBroken(attempt)
                     deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)

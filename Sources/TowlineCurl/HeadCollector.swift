@@ -62,29 +62,13 @@ struct HeadCollector {
         (skipsFolded, mayBeCoded) = (false, false)
     }
 
-    /// Processes the next line, including its end of line. `cache` has the parsed lines of earlier heads; with `nil`,
-    /// each line is parsed.
-    mutating func take(_ raw: UnsafeRawBufferPointer, _ cache: FieldCache? = nil) -> Step {
+    /// Processes the next line, including its end of line.
+    mutating func take(_ raw: UnsafeRawBufferPointer) -> Step {
         byteCount += raw.count
         guard byteCount <= Self.maximumBytes else {
             return Self.tooLarge(
                 "the server sent more than 300 KiB of response headers; Towline accepts at most 300 KiB")
         }
-        let index = fields.lines.count
-        if state == .fields, let cache, let field = cache.field(raw, at: index, status: status) {
-            skipsFolded = false
-            fields.append(field)
-            return countField()
-        }
-        let step = parse(raw)
-        // A folded line and a skipped line add no field.
-        if state == .fields, let cache, fields.lines.count > index {
-            cache.keep(fields.lines[index], of: raw, at: index, status: status)
-        }
-        return step
-    }
-
-    private mutating func parse(_ raw: UnsafeRawBufferPointer) -> Step {
         var count = raw.count
         if count > 0, raw[count - 1] == 0x0A { count -= 1 }
         if count > 0, raw[count - 1] == 0x0D { count -= 1 }
