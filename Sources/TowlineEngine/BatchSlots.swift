@@ -15,7 +15,7 @@ final class BatchSlots: Sendable {
         /// The number of downloads that left their slots to others until their next attempts.
         var resting = 0
         /// The hosts (origins), each with `true` if its last attempt got no response. Limited to `mostOrigins`.
-        var silence = OriginTable<Bool>()
+        var silence: [HTTPURL.Origin: Bool] = [:]
         /// The suspended call of `take`; `nil` if none waits. The code that removes it from here resumes it, once.
         var waiter: UnsafeContinuation<Void, Never>?
     }
@@ -126,22 +126,22 @@ final class BatchSlots: Sendable {
 
         /// Returns whether the last attempt at a host got no response.
         func isSilent(_ origin: HTTPURL.Origin) -> Bool {
-            slots.state.withLock { $0.silence.value(of: origin) ?? false }
+            slots.state.withLock { $0.silence[origin] ?? false }
         }
 
         /// Records whether the last attempt at a host got no response (`silence`).
         func note(silence: Bool, of origin: HTTPURL.Origin) {
             slots.state.withLock { state in
-                guard state.silence.value(of: origin) != silence else { return }
-                if state.silence.count >= BatchSlots.mostOrigins { state.silence = OriginTable() }
-                state.silence.change(origin, adding: silence) { $0 = silence }
+                guard state.silence[origin] != silence else { return }
+                if state.silence.count >= BatchSlots.mostOrigins { state.silence = [:] }
+                state.silence[origin] = silence
             }
         }
 
         /// Returns whether no attempt at a host has got a response or failed yet. An unknown host counts as silent
         /// after a short wait for its first response.
         func isUnknown(_ origin: HTTPURL.Origin) -> Bool {
-            slots.state.withLock { $0.silence.value(of: origin) == nil }
+            slots.state.withLock { $0.silence[origin] == nil }
         }
 
         private func end(_ note: (inout State, Duration, Duration) -> Void) {

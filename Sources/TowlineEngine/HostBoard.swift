@@ -48,7 +48,7 @@ package final class HostBoard: Sendable {
     /// only for a while.
     package static let ceilingLife = Duration.seconds(3600)
 
-    private let entries = Mutex(OriginTable<Entry>())
+    private let entries = Mutex<[HTTPURL.Origin: Entry]>([:])
 
     private let clock: @Sendable () -> Duration
 
@@ -61,20 +61,19 @@ package final class HostBoard: Sendable {
     /// Records the observation of a transfer about a host.
     package func record(_ report: HostReport, of origin: HTTPURL.Origin) {
         entries.withLock { entries in
-            entries.change(origin, adding: Entry()) { entry in
-                switch report {
-                case .leaveAlone(let duration):
-                    entry.notBefore = max(entry.notBefore ?? .zero, clock() + duration)
-                case .connections(let count):
-                    let now = clock()
-                    let known = entry.ceilingEnd > now ? entry.ceiling : nil
-                    entry.ceiling = max(1, min(known ?? count, count))
-                    entry.ceilingEnd = now + Self.ceilingLife
-                case .paysOff(let count): entry.usual = max(1, count)
-                case .sharingFailed: entry.sharing.answered(.broken)
-                case .overloaded: entry.crowd.refused(among: entry.transfers)
-                }
+            var entry = entries[origin] ?? Entry()
+            switch report {
+            case .leaveAlone(let duration): entry.notBefore = max(entry.notBefore ?? .zero, clock() + duration)
+            case .connections(let count):
+                let now = clock()
+                let known = entry.ceilingEnd > now ? entry.ceiling : nil
+                entry.ceiling = max(1, min(known ?? count, count))
+                entry.ceilingEnd = now + Self.ceilingLife
+            case .paysOff(let count): entry.usual = max(1, count)
+            case .sharingFailed: entry.sharing.answered(.broken)
+            case .overloaded: entry.crowd.refused(among: entry.transfers)
             }
+            entries[origin] = entry
         }
     }
 
@@ -83,7 +82,7 @@ package final class HostBoard: Sendable {
         let now = clock()
         return entries.withLock { entries in
             var found: [HTTPURL.Origin: Knowledge] = [:]
-            for (origin, entry) in entries.all {
+            for (origin, entry) in entries {
                 let ceiling = entry.ceilingEnd > now ? entry.ceiling : nil
                 guard ceiling != nil || entry.usual != nil else { continue }
                 found[origin] = Knowledge(ceiling: ceiling, usual: entry.usual)
@@ -97,12 +96,10 @@ package final class HostBoard: Sendable {
     /// then.
     func admit(_ origin: HTTPURL.Origin, limit: Int) -> Bool {
         entries.withLock { entries in
-            let isAdmitted = entries.change(origin, adding: limit > 0 ? Entry() : nil) { entry in
-                guard entry.transfers < min(limit, entry.crowd.limit ?? .max) else { return false }
-                entry.transfers += 1
-                return true
-            }
-            return isAdmitted ?? false
+            let entry = entries[origin] ?? Entry()
+            guard entry.transfers < min(limit, entry.crowd.limit ?? .max) else { return false }
+            entries[origin, default: entry].transfers += 1
+            return true
         }
     }
 
@@ -110,7 +107,7 @@ package final class HostBoard: Sendable {
     /// A call of `ended` must follow each call.
     func began(_ origin: HTTPURL.Origin, _ sharing: ConnectionSharing = .none) {
         guard sharing != .one else { return }
-        entries.withLock { $0.change(origin, adding: Entry()) { Self.count(1, sharing, in: &$0) } }
+        entries.withLock { Self.count(1, sharing, in: &$0[origin, default: Entry()]) }
     }
 
     /// Removes a request that has ended from the count of `began`.
@@ -130,21 +127,26 @@ package final class HostBoard: Sendable {
     func works(from old: HTTPURL.Origin?, to new: HTTPURL.Origin?) {
         if let old { change(old) { $0.working -= 1 } }
         guard let new else { return }
-        entries.withLock { $0.change(new, adding: Entry()) { $0.working += 1 } }
+        entries.withLock { $0[new, default: Entry()].working += 1 }
     }
 
     /// Returns the number of transfers that receive bytes from a host.
-    func working(at origin: HTTPURL.Origin) -> Int { entries.withLock { $0.value(of: origin)?.working ?? 0 } }
+    func working(at origin: HTTPURL.Origin) -> Int { entries.withLock { $0[origin]?.working ?? 0 } }
 
-    private func change(_ origin: HTTPURL.Origin, _ body: @Sendable (inout Entry) -> Void) {
+    private func change(_ origin: HTTPURL.Origin, _ body: (inout Entry) -> Void) {
         entries.withLock { entries in
+            guard var entry = entries[origin] else { return }
+            body(&entry)
             // Remove a host without knowledge, so that a list of a million hosts needs no memory for each.
-            let keepsHistory = entries.count <= Self.mostKept
-            let isEmpty = entries.change(origin) { entry in
-                body(&entry)
-                return entry.isEmpty(unlessKeeping: keepsHistory)
-            }
-            if isEmpty == true { entries.remove(origin) }
+            entries[origin] = entry.isEmpty(unlessKeeping: entries.count <= Self.mostKept) ? nil : entry
+        }
+    }
+
+    /// Changes the facts about a host. If `mostKept` hosts are known, adds no host.
+    private func changeOrAdd(_ origin: HTTPURL.Origin, _ body: (inout Entry) -> Void) {
+        entries.withLock { entries in
+            guard entries[origin] != nil || entries.count < Self.mostKept else { return }
+            body(&entries[origin, default: Entry()])
         }
     }
 
@@ -160,26 +162,22 @@ package final class HostBoard: Sendable {
 
     /// Records that the host `first` redirected to the host `origin`, which had asked not to be contacted.
     func led(from first: HTTPURL.Origin, to origin: HTTPURL.Origin) {
-        guard first != origin else { return }
-        entries.withLock { entries in
-            let added = entries.count < Self.mostKept ? Entry() : nil
-            entries.change(first, adding: added) { $0.ledTo = origin }
-        }
+        if first != origin { changeOrAdd(first) { $0.ledTo = origin } }
     }
 
     /// Forgets the pauses that a host and the last host it redirected to asked for, because the user wants a request
     /// now.
     package func overrule(_ origin: HTTPURL.Origin) {
         entries.withLock { entries in
-            let other = entries.value(of: origin)?.ledTo
-            for origin in [origin, other].compactMap(\.self) { entries.change(origin) { $0.notBefore = nil } }
+            let other = entries[origin]?.ledTo
+            for origin in [origin, other].compactMap(\.self) { entries[origin]?.notBefore = nil }
         }
     }
 
     /// Returns the facts about a host that decide about the next requests, all from one lookup. For an unknown host,
     /// the defaults.
     func state(of origin: HTTPURL.Origin) -> HostState {
-        guard let entry = entries.withLock({ $0.value(of: origin) }) else { return HostState() }
+        guard let entry = entries.withLock({ $0[origin] }) else { return HostState() }
         let ceiling = entry.ceiling.flatMap { entry.ceilingEnd > clock() ? $0 : nil }
         return HostState(
             notBefore: entry.notBefore, ceiling: ceiling, usual: entry.usual, connections: entry.connections,
@@ -209,10 +207,7 @@ package final class HostBoard: Sendable {
     /// Records whether the body of a response over HTTP/2 was small, and the time from the request to its head. Later
     /// requests for small files share a connection if the last bodies were small.
     func answered(_ answer: SharingPolicy.Answer, from origin: HTTPURL.Origin, after latency: Duration = .zero) {
-        entries.withLock { entries in
-            let added = entries.count < Self.mostKept ? Entry() : nil
-            entries.change(origin, adding: added) { $0.sharing.answered(answer, after: latency) }
-        }
+        changeOrAdd(origin) { $0.sharing.answered(answer, after: latency) }
     }
 
     /// Records that a host closed the connection of one of several downloads before it responded, which may lower the
@@ -222,12 +217,9 @@ package final class HostBoard: Sendable {
     ///   count.
     func refused(_ origin: HTTPURL.Origin) -> Bool {
         entries.withLock { entries in
-            let counts = entries.change(origin) { entry in
-                guard entry.transfers > 1, entry.crowd.answers > 0 else { return false }
-                entry.crowd.refused(among: entry.transfers)
-                return true
-            }
-            return counts ?? false
+            guard let entry = entries[origin], entry.transfers > 1, entry.crowd.answers > 0 else { return false }
+            entries[origin]?.crowd.refused(among: entry.transfers)
+            return true
         }
     }
 
@@ -236,13 +228,13 @@ package final class HostBoard: Sendable {
     func kept(_ origin: HTTPURL.Origin) { change(origin) { $0.crowd.kept(among: $0.transfers) } }
 
     /// Returns the number of responses that a host has given to this process.
-    func answers(of origin: HTTPURL.Origin) -> Int { entries.withLock { $0.value(of: origin)?.crowd.answers ?? 0 } }
+    func answers(of origin: HTTPURL.Origin) -> Int { entries.withLock { $0[origin]?.crowd.answers ?? 0 } }
 
     /// Returns whether as many transfers are admitted to a host as it is known to serve at once. `false` if no such
     /// limit is known.
     func isFull(_ origin: HTTPURL.Origin) -> Bool {
         entries.withLock { entries in
-            guard let entry = entries.value(of: origin), let limit = entry.crowd.limit else { return false }
+            guard let entry = entries[origin], let limit = entry.crowd.limit else { return false }
             return entry.transfers >= limit
         }
     }
@@ -251,9 +243,10 @@ package final class HostBoard: Sendable {
     func answered(_ verdict: ResponseVerdict, from origin: HTTPURL.Origin) {
         if case .transient = verdict {} else { change(origin) { $0.crowd.answered() } }
         guard let hasDigest = SmallFilePolicy.hasDigest(verdict) else { return }
-        entries.withLock { entries in
-            let added = hasDigest || entries.count >= Self.mostKept ? nil : Entry()
-            entries.change(origin, adding: added) { $0.digestless = hasDigest ? 0 : $0.digestless &+ 1 }
+        if hasDigest {
+            entries.withLock { $0[origin]?.digestless = 0 }
+        } else {
+            changeOrAdd(origin) { $0.digestless &+= 1 }
         }
     }
 
