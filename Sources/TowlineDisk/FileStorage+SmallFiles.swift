@@ -26,7 +26,6 @@ extension FileStorage {
             // A file system in memory needs no sync.
             guard (try? folder.name(file, names.final)) ?? false else { return .declined }
         }
-        index(of: folder).gave(names.final)
         return .published(PublishedFile(path: folder.path(of: names.final), length: Int64(length)))
     }
 

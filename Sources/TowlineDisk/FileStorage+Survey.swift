@@ -346,7 +346,7 @@ extension FileStorage {
         }
         let sink = PartFile(
             file: part, folder: scene.folder, names: scene.names, journal: journal, queue: queue,
-            index: index(of: scene.folder), source: contents.metadata.record.source, boot: boot,
+            source: contents.metadata.record.source, boot: boot,
             reservation: rest(of: status, journal, contents, scene.folder) ?? space.watch())
         return OpenPart(
             sink: sink, journal: journal, claims: journal.written, isDoubtful: isDoubtful, notices: scene.notices)

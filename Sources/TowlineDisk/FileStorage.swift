@@ -33,7 +33,7 @@ package final class FileStorage: Storage {
     /// `nil` unless `keepsLatest`.
     private let latest = Mutex<Latest?>(nil)
     private let keepsLatest: Bool
-    /// The index of each directory's file names and unfinished downloads. At most 64 are kept: few are in use at once.
+    /// The index of each directory's unfinished downloads. At most 64 are kept: few are in use at once.
     private let indices = Mutex<[(folder: FileIdentity, index: JournalIndex)]>([])
 
     /// Creates a storage. `boot` and `lookupLife` are for tests.
@@ -91,10 +91,7 @@ package final class FileStorage: Storage {
     package func seemsVacant(_ place: Place) -> Bool {
         do throws(TowlineError) {
             let (folder, names) = try enter(place)
-            let index = index(of: folder)
-            guard !index.mayHoldLeftover(of: names.final) else { return false }
-            // A name that another process has just used is found when this process creates its file.
-            guard index.mayHold(names.final) else { return true }
+            guard !index(of: folder).mayHoldLeftover(of: names.final) else { return false }
             return try folder.status(of: names.final) == nil
         } catch {
             return false
@@ -124,9 +121,8 @@ package final class FileStorage: Storage {
     private func listing(of folder: Folder) -> JournalIndex.Listing? {
         guard let names = try? folder.names() else { return nil }
         let suffixes = PlaceNames(final: "")
-        var listing = JournalIndex.Listing(taken: NameFilter(expecting: names.count))
+        var listing = JournalIndex.Listing()
         for name in names {
-            listing.taken.insert(name)
             for suffix in [suffixes.part, suffixes.journal, suffixes.nextPart, suffixes.newJournal]
             where name.hasSuffix(suffix) { listing.leftovers.insert(String(name.dropLast(suffix.count))) }
             guard name.hasSuffix(suffixes.journal) else { continue }
@@ -301,13 +297,12 @@ package final class FileStorage: Storage {
             throw error
         }
         if isNamed, journal == nil { FinishedMark.putUnfinished(on: file) }
-        let index = index(of: folder)
-        if journal != nil { index.add(record.source, names.final) }
+        if journal != nil { index(of: folder).add(record.source, names.final) }
         let notices = displaced.notices
         displaced.notices = []
         let part = PartFile(
-            file: file, folder: folder, names: names, journal: journal, queue: queue, index: index,
-            source: record.source, boot: boot, displaced: displaced, reservation: reservation, isNamed: isNamed)
+            file: file, folder: folder, names: names, journal: journal, queue: queue, source: record.source,
+            boot: boot, displaced: displaced, reservation: reservation, isNamed: isNamed)
         return OpenPart(sink: part, journal: journal, claims: ByteRangeSet(), notices: notices)
     }
 

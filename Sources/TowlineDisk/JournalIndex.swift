@@ -1,7 +1,7 @@
 import Synchronization
 internal import TowlineCore
 
-/// An index of a directory: its unfinished downloads by source, and a filter of all names in it.
+/// An index of the unfinished downloads in a directory.
 ///
 /// A batch of a million files queries it for each of them; reading the directory each time would cost more than all
 /// other work. Downloads of this process are added immediately; those of other processes appear after the next reading,
@@ -13,8 +13,6 @@ final class JournalIndex: Sendable {
         var journals: [(source: String, name: String)] = []
         /// The final names of all files that have a part file or a journal in the directory.
         var leftovers: Set<String> = []
-        /// A filter that contains all names in the directory.
-        var taken: NameFilter
     }
 
     private struct State {
@@ -22,8 +20,6 @@ final class JournalIndex: Sendable {
         /// The final names that had a part file or a journal at the last reading; `nil` if the directory could not be
         /// read.
         var leftovers: Set<String>?
-        /// The names in the directory; `nil` if it could not be read.
-        var taken: NameFilter?
         var readAt: ContinuousClock.Instant?
         var cost = Duration.zero
     }
@@ -48,7 +44,6 @@ final class JournalIndex: Sendable {
                 let listing = read()
                 for (source, name) in listing?.journals ?? [] { state.names[source, default: []].insert(name) }
                 state.leftovers = listing?.leftovers
-                state.taken = listing?.taken
                 state.readAt = now
                 state.cost = ContinuousClock.now - now
             }
@@ -60,15 +55,6 @@ final class JournalIndex: Sendable {
     /// Returns whether a part file or a journal of the file with this final name may have existed when the directory
     /// was last read; `true` if it could not be read.
     func mayHoldLeftover(of name: String) -> Bool { state.withLock { $0.leftovers?.contains(name) ?? true } }
-
-    /// Returns whether the name may have been taken when the directory was last read, or has been used by this process
-    /// since; `true` if the directory could not be read.
-    func mayHold(_ name: String) -> Bool { state.withLock { $0.taken?.mayContain(name) ?? true } }
-
-    /// Records that this process gave the name to a file, so that `mayHold` returns `true` for the name.
-    func gave(_ name: String) {
-        state.withLock { $0.taken?.insert(name) }
-    }
 
     /// Records that this process started a download from the URL `source` with the final name `name`.
     func add(_ source: String, _ name: String) {

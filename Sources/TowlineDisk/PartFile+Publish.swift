@@ -28,7 +28,6 @@ extension PartFile {
             discard()
             return PublishedFile(path: folder.path(of: names.final), length: present?.size ?? 0, isForeign: true)
         }
-        index.gave(name)
         try await journal?.retireWaiting(as: .void)
         if hasTwin.load(ordering: .acquiring) { discard() } else { close() }
         displaced.restore(in: folder)

@@ -11,8 +11,6 @@ package final class PartFile: PipeSink {
     let names: PlaceNames
     let journal: JournalFile?
     let queue: SyncQueue
-    /// The index of the names in the directory, which receives the final name after publishing.
-    let index: JournalIndex
     /// The URL of the download. Its digest is stored in the mark (an extended attribute) of the finished file.
     let source: String
     /// The current boot of the machine. A file that is published without a sync counts as finished only in this boot.
@@ -33,16 +31,14 @@ package final class PartFile: PipeSink {
 
     init(
         file: Descriptor, folder: Folder, names: PlaceNames, journal: JournalFile?, queue: SyncQueue,
-        index: JournalIndex, source: String, boot: BootIdentity, displaced: Displaced = Displaced(),
-        reservation: SpaceReservation? = nil,
-        isNamed: Bool = true
+        source: String, boot: BootIdentity, displaced: Displaced = Displaced(),
+        reservation: SpaceReservation? = nil, isNamed: Bool = true
     ) {
         self.file = file
         self.folder = folder
         self.names = names
         self.journal = journal
         self.queue = queue
-        self.index = index
         self.source = source
         self.boot = boot
         self.displaced = displaced

@@ -499,7 +499,7 @@ import TowlineEngine
         #expect(storage.find(source: "http://example.test/b", inDirectory: directory.path) == nil)
     }
 
-    /// A place seems vacant if it was vacant when the directory was read. Creating the file detects files added since.
+    /// Unfinished downloads are those of the last reading of the directory. Creating the file detects later ones.
     @Test func aPlaceSeemsVacantWhereNothingWas() throws {
         for name in ["left.tow", "right.tow-journal", "next.tow-next", "new.tow-journal-new", "there"] {
             directory[name] = [1]
@@ -524,7 +524,6 @@ import TowlineEngine
         #expect(!nobodys.seemsVacant(directory.place("other")), "a directory that nobody may read")
     }
 
-    /// A published name is added at once, because the directory may not be read again soon.
     @Test func whatThisProcessPublishedIsNotVacant() async throws {
         directory["old"] = [1]
         _ = storage.find(source: "http://example.test/", inDirectory: directory.path)
@@ -534,29 +533,6 @@ import TowlineEngine
         _ = try await part.sink.publish(.plain(10))
         #expect(!storage.seemsVacant(directory.place("mine")))
         #expect(storage.seemsVacant(directory.place("other")))
-    }
-
-    /// The filter contains every name that exists, and accepts only a few names that do not.
-    @Test(arguments: [1, 100, 10_000]) func namesOfWhichAFewBitsAreKept(_ count: Int) {
-        var filter = NameFilter(expecting: count)
-        for number in 0..<count { filter.insert("there-\(number).bin") }
-        #expect((0..<count).allSatisfy { filter.mayContain("there-\($0).bin") })
-        let wrong = (0..<20_000).count { filter.mayContain("absent-\($0).bin") }
-        // One in seventy is expected; each name sets two of sixteen bits.
-        #expect(wrong < 20_000 / 40, "\(wrong)")
-        // More names than expected are still all found.
-        for number in 0..<count * 4 { filter.insert("more-\(number)") }
-        #expect((0..<count * 4).allSatisfy { filter.mayContain("more-\($0)") })
-    }
-
-    /// A directory that was empty fills with files; the filter accepts few names that are absent.
-    @Test func moreNamesThanExpectedAreToldApartToo() {
-        var filter = NameFilter(expecting: 0)
-        for number in 0..<50_000 { filter.insert("there-\(number).bin") }
-        #expect((0..<50_000).allSatisfy { filter.mayContain("there-\($0).bin") })
-        let wrong = (0..<20_000).count { filter.mayContain("absent-\($0).bin") }
-        // The filter has three full stages and a fourth: one in seventy for each.
-        #expect(wrong < 20_000 / 10, "\(wrong)")
     }
 
     @Test(arguments: [(EROFS, TowlineError.Code.diskPermission), (EACCES, .diskPermission), (EIO, .diskFailure)])

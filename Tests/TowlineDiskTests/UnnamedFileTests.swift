@@ -160,7 +160,6 @@ import TowlineEngine
             return
         }
         #expect(file.modified == 1_234_567_890 && source == DownloadRecord.sample(length: 5000).source)
-        // A name that this storage published no longer seems vacant.
         #expect(!storage.seemsVacant(directory.place()))
     }
 

@@ -20,9 +20,8 @@ package protocol Storage: AnyObject, Sendable {
     /// exists. For callers that do not know the file name yet.
     func find(source: String, inDirectory directory: String) -> Place?
 
-    /// Returns whether a place has neither a file nor an unfinished download, according to the last reading of the
-    /// directory and the files that this storage published since. `create` detects files that other processes added
-    /// later. Cheaper than `survey` after `find` in the same directory.
+    /// Returns whether a place has neither a file nor, according to the last `find` in the directory, an unfinished
+    /// download. `create` detects files that other processes added later. Cheaper than `survey`.
     func seemsVacant(_ place: Place) -> Bool
 
     /// Throws `unusableDestination` if the final name belongs to a directory, a pipe, a socket or a device, because a
