@@ -225,7 +225,7 @@ static void check_calls(void) {
     if (towline_pipe(ends, 4096) != 0) stop("pipe");
     char *arguments[] = {"/bin/echo", "x", NULL};
     char *const environment[] = {"PATH=/usr/bin:/bin", NULL};
-    int process = towline_spawn(arguments, environment, ends[1]), code = 0, result = 0, passed = 0;
+    int process = towline_spawn(arguments, environment, ends[1], "/", towline_new_group), code = 0, result = 0, passed = 0;
     if (process <= 0) stop("spawn");
     while (!(passed = towline_peek_end(process, &code, &result))) usleep(1000);
     if (passed != 1 || code != CLD_EXITED || result != 0) stop("the end of a program");

@@ -88,7 +88,8 @@ int towline_is_in_user_namespace(void) {
     return stat("/proc/self/ns/user", &status) == 0 && status.st_ino != 0xEFFFFFFDU;
 }
 
-int towline_spawn(char *const *arguments, char *const *environment, int output) {
+int towline_spawn(char *const *arguments, char *const *environment, int output, const char *directory,
+                  enum towline_group group) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int code = posix_spawn_file_actions_init(&actions);
@@ -100,19 +101,22 @@ int towline_spawn(char *const *arguments, char *const *environment, int output) 
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
+    short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+    if (group == towline_new_group) flags |= POSIX_SPAWN_SETPGROUP;
+    if (group == towline_new_session) flags |= POSIX_SPAWN_SETSID;
     pid_t process = 0;
     // The output may have one of the first three descriptor numbers: it is copied before another file replaces it.
     (code = posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)) ||
         (code = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)) ||
         (code = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) ||
         (code = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1)) ||
-        (code = posix_spawn_file_actions_addchdir_np(&actions, "/")) ||
-        (code = posix_spawnattr_setflags(
-             &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)) ||
+        (directory && (code = posix_spawn_file_actions_addchdir_np(&actions, directory))) ||
+        (code = posix_spawnattr_setflags(&attributes, flags)) ||
         (code = posix_spawnattr_setpgroup(&attributes, 0)) ||
         (code = posix_spawnattr_setsigdefault(&attributes, &all)) ||
         (code = posix_spawnattr_setsigmask(&attributes, &none)) ||
-        (code = posix_spawnp(&process, arguments[0], &actions, &attributes, arguments, environment));
+        (code = posix_spawnp(&process, arguments[0], &actions, &attributes, arguments,
+                             environment ? environment : environ));
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return code ? -code : process;

@@ -63,7 +63,11 @@ package struct CommandRunner: Sendable {
             guard pipe(&ends) == 0 else { throw Self.failure(program, errno) }
             for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
             _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-            let process = Self.spawn(arguments, ends[1])
+            let environment = Self.inherited.compactMap { name in
+                getenv(name).map { "\(name)=\(String(cString: $0))" }
+            }
+            let process = ChildProcess.start(
+                arguments, environment: environment, output: ends[1], directory: "/", group: .new)
             Glibc.close(ends[1])
             guard process > 0 else {
                 Glibc.close(ends[0])
@@ -95,18 +99,6 @@ package struct CommandRunner: Sendable {
         "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY",
         "WAYLAND_DISPLAY", "XAUTHORITY",
     ]
-
-    private static func spawn(_ arguments: [String], _ output: Int32) -> Int32 {
-        let environment = inherited.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
-        let words = pointers(to: arguments)
-        let variables = pointers(to: environment)
-        defer { (words + variables).forEach { free($0) } }
-        return towline_spawn(words, variables, output)
-    }
-
-    private static func pointers(to texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
-        texts.map { strdup($0) } + [nil]
-    }
 }
 
 /// A running command. Used on one thread, which sleeps until output arrives and checks every 100 ms for the end.

@@ -73,10 +73,13 @@ uint32_t towline_umask(void);
 /// lseek(2) with SEEK_DATA or, if `hole` is not zero, SEEK_HOLE.
 int64_t towline_seek(int descriptor, int64_t offset, int hole);
 
-/// Starts a program without a shell, but searches PATH for `arguments[0]`. The program leads a new process group, runs
-/// in `/`, reads from /dev/null, writes to `output`, and inherits no other descriptor and only default signal handling.
-/// Returns the process id.
-int towline_spawn(char *const *arguments, char *const *environment, int output);
+/// The process group of a program that `towline_spawn` starts.
+enum towline_group { towline_same_group, towline_new_group, towline_new_session };
+/// Starts a program without a shell, but searches PATH for `arguments[0]`. The program reads from /dev/null, writes to
+/// `output`, and inherits no other descriptor and only default signal handling. `environment` and `directory`: NULL
+/// for those of this process. Returns the process id.
+int towline_spawn(char *const *arguments, char *const *environment, int output, const char *directory,
+                  enum towline_group group);
 /// Returns 1 if a process has ended, with `si_code` and `si_status` of waitid(2), and 0 if the process runs. The
 /// process stays a zombie.
 int towline_peek_end(int process, int *code, int *status);

@@ -69,17 +69,4 @@ enum ProcessSetup {
         let isRaised = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
         return Int(clamping: isRaised ? limit.rlim_max : before)
     }
-
-    /// Closes all descriptors above 2 in programs that this process starts later. Otherwise, the reader at the other
-    /// end of an inherited pipe or socket would wait until those programs end.
-    static func keepDescriptors() {
-        guard let folder = opendir("/proc/self/fd") else { return }
-        defer { closedir(folder) }
-        while let entry = readdir(folder) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if let descriptor = Int32(name), descriptor > STDERR_FILENO { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
-        }
-    }
 }

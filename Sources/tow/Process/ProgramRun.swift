@@ -1,5 +1,5 @@
 import Glibc
-import TowlineCore
+import TowlineThreads
 
 /// The result of running another program to its end.
 struct ProgramRun {
@@ -16,27 +16,11 @@ struct ProgramRun {
     /// Runs a program from `PATH` and waits for its end. The first word is its name. Standard input is empty.
     static func run(_ words: [String]) -> ProgramRun {
         var ends: [Int32] = [-1, -1]
-        guard let name = words.first, pipe(&ends) == 0 else { return ProgramRun(status: notFound, text: "") }
+        guard pipe(&ends) == 0 else { return ProgramRun(status: notFound, text: "") }
         defer { close(ends[0]) }
-        ProcessSetup.keepDescriptors()
-        var actions = posix_spawn_file_actions_t()
-        var attributes = posix_spawnattr_t()
-        posix_spawn_file_actions_init(&actions)
-        posix_spawnattr_init(&attributes)
-        defer {
-            posix_spawn_file_actions_destroy(&actions)
-            posix_spawnattr_destroy(&attributes)
-        }
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
-        for end in ends { posix_spawn_file_actions_addclose(&actions, end) }
-        var process: pid_t = 0
-        let arguments = words.map { strdup($0) } + [nil]
-        defer { for argument in arguments { free(argument) } }
-        let number = posix_spawnp(&process, name, &actions, &attributes, arguments, environ)
+        let process = ChildProcess.start(words, output: ends[1], group: .same)
         close(ends[1])
-        guard number == 0 else { return ProgramRun(status: notFound, text: String(cString: strerror(number))) }
+        guard process > 0 else { return ProgramRun(status: notFound, text: String(cString: strerror(-process))) }
         let text = read(ends[0])
         var status: Int32 = 0
         while waitpid(process, &status, 0) == -1, errno == EINTR {}

@@ -1,5 +1,6 @@
 import Glibc
 import TowlineCore
+import TowlineThreads
 import TowlineWire
 
 /// A starter of `towd`, detached from this terminal.
@@ -8,8 +9,6 @@ struct ServiceStarter {
     /// The arguments for `towd`: the state directory and the socket, if they were given.
     let arguments: [String]
 
-    /// `POSIX_SPAWN_SETSID` of `<spawn.h>`, which is defined only with `_GNU_SOURCE`.
-    private static let newSession: Int16 = 0x80
     private static let interval = Duration.milliseconds(20)
     private static let patience = Duration.seconds(15)
 
@@ -88,29 +87,14 @@ struct ServiceStarter {
 
     private func spawn(_ program: String) throws -> pid_t {
         try makeStateDirectory()
-        ProcessSetup.keepDescriptors()
-        var actions = posix_spawn_file_actions_t()
-        var attributes = posix_spawnattr_t()
-        posix_spawn_file_actions_init(&actions)
-        posix_spawnattr_init(&attributes)
-        defer {
-            posix_spawn_file_actions_destroy(&actions)
-            posix_spawnattr_destroy(&attributes)
-        }
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_addopen(
-            &actions, STDOUT_FILENO, places.log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
-        posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+        let log = open(places.log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0o600)
         // towd must outlive this terminal.
-        posix_spawnattr_setflags(&attributes, Self.newSession)
-        var process: pid_t = 0
-        let words = ([program] + arguments).map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
-        let number = posix_spawn(&process, program, &actions, &attributes, words, environ)
-        guard number == 0 else {
+        let process = log < 0 ? -errno : ChildProcess.start([program] + arguments, output: log, group: .newSession)
+        close(log)
+        guard process > 0 else {
             throw TowlineError(
                 .commandFailed,
-                "cannot start towd (\(TerminalSafeText.make(program))): \(String(cString: strerror(number)))")
+                "cannot start towd (\(TerminalSafeText.make(program))): \(String(cString: strerror(-process)))")
         }
         return process
     }
