@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,32 +161,6 @@ int towline_become(int other, int descriptor) { return result(dup3(other, descri
 int64_t towline_seek(int descriptor, int64_t offset, int hole) {
     off_t position = lseek(descriptor, offset, hole ? SEEK_HOLE : SEEK_DATA);
     return position < 0 ? -errno : position;
-}
-
-typedef struct {
-    void (*body)(void *);
-    void *argument;
-} towline_work;
-
-static void *run_work(void *pointer) {
-    towline_work work = *(towline_work *)pointer;
-    free(pointer);
-    work.body(work.argument);
-    return NULL;
-}
-
-int towline_run_detached(void (*body)(void *argument), void *argument) {
-    towline_work *work = malloc(sizeof *work);
-    if (!work) return -ENOMEM;
-    *work = (towline_work){body, argument};
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_t thread;
-    int code = pthread_create(&thread, &attributes, run_work, work);
-    pthread_attr_destroy(&attributes);
-    if (code != 0) free(work);
-    return -code;
 }
 
 static _Thread_local void *thread_local_value;

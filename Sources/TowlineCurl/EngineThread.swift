@@ -26,7 +26,7 @@ final class EngineThread: Sendable {
         var isOver = false
         var waiters: [CheckedContinuation<Void, Never>] = []
         /// The POSIX thread, until another thread joins or detaches it; then `nil`.
-        var thread: pthread_t?
+        var thread: PlatformThread?
     }
 
     /// The number of attempts that were posted to the thread and have not ended.
@@ -46,7 +46,11 @@ final class EngineThread: Sendable {
         self.bufferSize = bufferSize
         self.http1Hosts = http1Hosts
         self.challengeHosts = challengeHosts
-        guard let thread = Self.start(EngineThreadEntry(thread: self, name: name)) else {
+        let thread = Self.start {
+            EventPoll.nameThread(name)
+            self.run()
+        }
+        guard let thread else {
             poll.close()
             return nil
         }
@@ -94,7 +98,7 @@ final class EngineThread: Sendable {
             return state.thread
         }
         // The thread only returns now, so the join does not block for long.
-        if let thread { pthread_join(thread, nil) }
+        thread?.join()
     }
 
     /// Stops and detaches the thread, for an owner that does not join it.
@@ -104,11 +108,11 @@ final class EngineThread: Sendable {
             defer { state.thread = nil }
             return state.thread
         }
-        if let thread { pthread_detach(thread) }
+        thread?.detach()
     }
 
     /// Runs the event loop until `requestStop`, then ends all attempts. The main function of the thread.
-    fileprivate func run() {
+    private func run() {
         _ = CurlLibrary.initialisation
         let tasks = LocalRunQueue(of: self)
         let loop = AttemptLoop(
@@ -158,7 +162,7 @@ final class EngineThread: Sendable {
 
     /// Starts a POSIX thread that blocks signals: signals are for the application's own threads, and a closed
     /// connection must not end the process with SIGPIPE (libcurl leaves that to its user under `CURLOPT_NOSIGNAL`).
-    private static func start(_ entry: EngineThreadEntry) -> pthread_t? {
+    private static func start(_ body: @escaping @Sendable () -> Void) -> PlatformThread? {
         var blocked = sigset_t()
         var previous = sigset_t()
         sigfillset(&blocked)
@@ -166,32 +170,6 @@ final class EngineThread: Sendable {
         for signal in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT] { sigdelset(&blocked, signal) }
         pthread_sigmask(SIG_SETMASK, &blocked, &previous)
         defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
-        let context = Unmanaged.passRetained(entry)
-        var thread = pthread_t()
-        let code = pthread_create(
-            &thread, nil,
-            { context in
-                guard let context else { return nil }
-                let entry = Unmanaged<EngineThreadEntry>.fromOpaque(context).takeRetainedValue()
-                EventPoll.nameThread(entry.name)
-                entry.thread.run()
-                return nil
-            }, context.toOpaque())
-        guard code == 0 else {
-            context.release()
-            return nil
-        }
-        return thread
-    }
-}
-
-/// The argument of a new thread: the object that the thread runs, and the name of the thread.
-private final class EngineThreadEntry: Sendable {
-    let thread: EngineThread
-    let name: String
-
-    init(thread: EngineThread, name: String) {
-        self.thread = thread
-        self.name = name
+        return PlatformThread(body)
     }
 }

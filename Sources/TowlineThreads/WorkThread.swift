@@ -1,15 +1,9 @@
-import CTowline
 import Dispatch
 import Synchronization
 package import TowlineCore
 
 /// Threads for blocking work of adapters. Swift's cooperative threads, one for each processor, must not block.
 package enum WorkThread {
-    private final class Work: Sendable {
-        let body: @Sendable () -> Void
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-
     /// Runs `body` on a separate thread. The flag is set when the task is cancelled. The function still waits for the
     /// end of `body`, so that no work continues after the function returns.
     package static func run<Value: Sendable>(
@@ -45,13 +39,9 @@ package enum WorkThread {
 
     /// Runs `body` on a separate thread. Returns `false` if no thread can be started.
     package static func tryStart(_ body: @escaping @Sendable () -> Void) -> Bool {
-        let argument = Unmanaged.passRetained(Work(body))
-        let code = towline_run_detached(
-            { argument in
-                if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body() }
-            }, argument.toOpaque())
-        if code != 0 { argument.release() }
-        return code == 0
+        guard let thread = PlatformThread(body) else { return false }
+        thread.detach()
+        return true
     }
 }
 

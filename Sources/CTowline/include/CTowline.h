@@ -108,9 +108,6 @@ int towline_confine(char *const *writable, int runs_programs);
 /// bytes from the arenas (mallopt(3)).
 void towline_keep_freed_memory(int kept, int largest, int arenas);
 
-/// Runs `body` on a new detached thread.
-int towline_run_detached(void (*body)(void *argument), void *argument);
-
 /// Protects the memory of this process from other processes without privileges: it leaves no core file, and no process
 /// of the same user can trace it or read its memory, environment and descriptors. Children become readable again when
 /// they execute a program, and can raise their limit of core files again.

@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import TowlineCore
+import TowlineThreads
 
 /// A reader of a list of URLs, only as fast as its entries are requested: a list of millions of lines, or a pipe that
 /// never ends, needs little memory.

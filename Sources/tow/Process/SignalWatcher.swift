@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TowlineThreads
 
 /// A watcher that turns the first SIGINT, SIGTERM or SIGHUP into a call. Ends the process at the second one, or if it
 /// still runs after `grace`. This loses no written data: the journal allows a resume.

@@ -1,5 +1,6 @@
 import Glibc
 import TowlineCore
+import TowlineThreads
 import TowlineWire
 
 /// The run of `tow watch`, which passes keys, signals, ticks and responses to the model, and performs its actions.

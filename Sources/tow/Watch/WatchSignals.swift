@@ -1,4 +1,5 @@
 import Glibc
+import TowlineThreads
 
 /// The signals of `tow watch`, received on a separate thread.
 enum WatchSignals {
