@@ -34,19 +34,6 @@ package struct Unpacker: Sendable {
     /// Creates an unpacker.
     package init(limits: UnpackLimits = UnpackLimits()) { self.limits = limits }
 
-    /// Returns the directory name for the content of an archive: the file name without the extension of the format, or
-    /// with `.unpacked` added if the extension is unknown.
-    package static func directoryName(for name: String) -> String {
-        guard let ending = ending(name) else { return name + ".unpacked" }
-        return String(name.dropLast(ending.utf8.count))
-    }
-
-    private static func ending(_ name: String) -> String? {
-        let lower = ASCII.lowercased(name)
-        let endings = [".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst", ".tzst"]
-        return endings.first { lower.hasSuffix($0) && lower.utf8.count > $0.utf8.count }
-    }
-
     /// Unpacks the file at `archive` into the new directory `name` in `directory`, on a separate thread.
     ///
     /// Cancelling the task ends the unpacking soon and deletes the temporary files.

@@ -8,7 +8,8 @@ import Synchronization
 /// files arrive during the sync. A download that waits for its next attempt, or for the response of a silent host,
 /// leaves its slot to others. Downloads that were never tried begin before others take their slots back.
 final class BatchSlots: Sendable {
-    private struct State {
+    /// The numbers of downloads in each phase, and the call of `take` that waits.
+    struct State {
         var concurrency: BatchConcurrency
         var fetching = 0
         var running = 0
@@ -157,7 +158,7 @@ final class BatchSlots: Sendable {
         }
     }
 
-    private let state: Mutex<State>
+    let state: Mutex<State>
     private static let mostOrigins = 10_000
     /// The number of downloads that may wait for the disk or their next attempts, besides those that receive bytes.
     private let publishing: Int
@@ -193,9 +194,6 @@ final class BatchSlots: Sendable {
     func refused(by origin: HTTPURL.Origin) {
         state.withLock { $0.concurrency.refused(by: origin, now: clock()) }
     }
-
-    /// Returns whether a call of `take` waits for a slot.
-    var isWaitedFor: Bool { state.withLock { $0.waiter != nil } }
 
     private func tryTake() -> Bool {
         state.withLock { state in

@@ -191,13 +191,4 @@ struct UnpackerTests {
         await #expect { try await task.value } throws: { ($0 as? TowlineError)?.code == .cancelled }
         #expect(workshop.names(workshop.out) == [])
     }
-
-    @Test("the directory name is the archive's name without the extension")
-    func names() {
-        #expect(Unpacker.directoryName(for: "linux-6.1.tar.xz") == "linux-6.1")
-        #expect(Unpacker.directoryName(for: "Photos.ZIP") == "Photos")
-        #expect(Unpacker.directoryName(for: "data") == "data.unpacked")
-        #expect(Unpacker.directoryName(for: "a.tgz") == "a" && Unpacker.directoryName(for: "a.tar.zst") == "a")
-        #expect(Unpacker.directoryName(for: "a.gz") == "a.gz.unpacked")
-    }
 }

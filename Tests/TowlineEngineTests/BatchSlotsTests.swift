@@ -139,6 +139,11 @@ struct BatchSlotsTests {
     }
 }
 
+extension BatchSlots {
+    /// Returns whether a call of `take` waits for a slot.
+    fileprivate var isWaitedFor: Bool { state.withLock { $0.waiter != nil } }
+}
+
 private final class SilentBatchObserver: BatchObserver {
     func started(_ number: Int, _ options: DownloadOptions) {}
     func progressed(_ number: Int, _ snapshot: TransferSnapshot) {}

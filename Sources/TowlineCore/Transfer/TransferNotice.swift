@@ -32,8 +32,6 @@ package struct TransferNotice: Hashable, Sendable {
         case verified
         /// The notice concerns files on disk.
         case disk
-        /// The file was already downloaded.
-        case alreadyFinished
     }
 
     /// The importance of the notice.

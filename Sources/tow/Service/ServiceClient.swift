@@ -47,8 +47,6 @@ struct ServiceClient: Sendable {
         return try decode(Wire.Download.self, try await send("POST", target, []))
     }
 
-    func actOnAll(_ action: String) async throws { _ = try await send("POST", "/actions/" + action, []) }
-
     func remove(_ id: String, deletingFiles: Bool) async throws {
         _ = try await send("DELETE", "/downloads/" + Self.escaped(id) + "?files=\(deletingFiles)")
     }
