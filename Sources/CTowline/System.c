@@ -1,15 +1,12 @@
 #define _GNU_SOURCE
 #include "CTowline.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
 #include <malloc.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
@@ -177,26 +174,4 @@ int towline_is_delivered_here(int family, const void *address) {
     }
     unsigned char type = ((struct rtmsg *)NLMSG_DATA(&answer.head))->rtm_type;
     return type == RTN_LOCAL || type == RTN_BROADCAST || type == RTN_ANYCAST || type == RTN_MULTICAST;
-}
-
-static int reaches_further(const struct sockaddr *address) {
-    if (address->sa_family == AF_INET) {
-        uint32_t host = ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr);
-        return (host >> 16) != 0xA9FE;
-    }
-    if (address->sa_family != AF_INET6) return 0;
-    return !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)address)->sin6_addr);
-}
-
-int towline_has_address(void) {
-    struct ifaddrs *all = NULL;
-    if (getifaddrs(&all) < 0) return -errno;
-    int found = 0;
-    for (struct ifaddrs *one = all; one && !found; one = one->ifa_next) {
-        unsigned up = IFF_UP | IFF_RUNNING;
-        found = one->ifa_addr && (one->ifa_flags & up) == up && !(one->ifa_flags & IFF_LOOPBACK) &&
-            reaches_further(one->ifa_addr);
-    }
-    freeifaddrs(all);
-    return found;
 }

@@ -187,8 +187,6 @@ package final class PartFile: PipeSink {
 
     package func forgetHashed() { hasher.forget() }
 
-    package func truncate(to length: Int64) throws(TowlineError) { try file.truncate(to: length) }
-
     /// Renames the complete file to `NAME.tow-bad`, because its checksum is wrong, and returns the new path. First
     /// invalidates and removes the journal, so that it records no wrong bytes.
     package func setAside() throws(TowlineError) -> String? {

@@ -170,10 +170,6 @@ package final class StreamSink: Sink {
         return FileHasher.mismatches(checksums, values)
     }
 
-    package func truncate(to length: Int64) throws(TowlineError) {
-        guard tail.withLock({ $0.position }) <= length else { throw outOfOrder(length) }
-    }
-
     /// Syncs a block device and closes the FIFO or device that this sink opened. Throws `diskFailure` if fewer or more
     /// than `terms.length` bytes were written. The sink has no buffer to flush.
     package func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {

@@ -26,6 +26,8 @@ package final class SQLiteRegistry: Registry {
     /// A function that returns the downloads of the journals in the given directories, for a database that was lost.
     package typealias Rebuild = @Sendable (_ directories: [String]) -> [RegisteredDownload]
 
+    /// Messages for the user since the registry was opened: a damaged database was set aside, downloads were rebuilt.
+    /// Any later call may find damage; the call then continues with the new database and adds a message.
     package var notices: [String] { state.withLock { $0.notices } }
 
     /// Returns the directories of the downloads in a state directory, without opening the registry.

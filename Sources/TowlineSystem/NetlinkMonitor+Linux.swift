@@ -25,9 +25,6 @@ package final class NetlinkMonitor: NetworkMonitor {
 
     deinit { watch.stop() }
 
-    /// Returns whether an interface other than the loopback is up and has an address that is valid beyond its link.
-    package var isProbablyOnline: Bool { SystemNetwork.isProbablyOnline }
-
     package func changes() -> AsyncStream<Void> { watch.changes() }
 
     package func close() async {

@@ -22,9 +22,6 @@ package final class TickingMonitor: NetworkMonitor {
 
     deinit { state.withLock { $0.tasks.values.forEach { $0.cancel() } } }
 
-    /// Returns whether an interface other than the loopback is up and has an address, or `true` if this is unknown.
-    package var isProbablyOnline: Bool { SystemNetwork.isProbablyOnline }
-
     package func changes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let (first, longest) = (first, longest)

@@ -165,44 +165,4 @@ extension Wire {
         /// Creates a value.
         package init(id: String) { self.id = id }
     }
-
-    /// The downloaded byte ranges and the active attempts. Ranges are half open.
-    package struct SegmentMap: Hashable, Sendable, Codable {
-        /// Complete length.
-        package var completeLength: Int64?
-        /// Downloaded ranges, `[from, to]`.
-        package var written: [[Int64]]
-        /// Active attempts.
-        package var attempts: [Attempt]
-
-        /// Creates a value.
-        package init(completeLength: Int64?, written: [[Int64]], attempts: [Attempt]) {
-            self.completeLength = completeLength
-            self.written = written
-            self.attempts = attempts
-        }
-    }
-
-    /// An active attempt and its segment.
-    package struct Attempt: Hashable, Sendable, Codable {
-        /// Number of the connection, from 1.
-        package var connection: Int
-        /// Offset of the first byte of the segment.
-        package var from: Int64
-        /// End of the segment (exclusive).
-        package var to: Int64
-        /// Offset of the next byte to write.
-        package var position: Int64
-        /// Bytes per second.
-        package var rate: Int64?
-
-        /// Creates a value.
-        package init(connection: Int, from: Int64, to: Int64, position: Int64, rate: Int64?) {
-            self.connection = connection
-            self.from = from
-            self.to = to
-            self.position = position
-            self.rate = rate
-        }
-    }
 }

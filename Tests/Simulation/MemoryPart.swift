@@ -74,13 +74,6 @@ final class MemoryPart: Sink {
         }
 
         func synchronize() { state.withLock { $0.unsynchronized = ByteRangeSet() } }
-
-        func truncate(to length: Int64) {
-            state.withLock { state in
-                state.bytes.truncate(to: Int(length))
-                state.unsynchronized.remove(ByteRange(length, .max))
-            }
-        }
     }
 
     private let contents: Contents
@@ -128,11 +121,6 @@ final class MemoryPart: Sink {
         try checkOpen()
         let bytes = contents.prefix(length)
         return checksums.compactMap { MemoryStorage.mismatch($0, bytes) }
-    }
-
-    func truncate(to length: Int64) throws(TowlineError) {
-        try checkOpen()
-        contents.truncate(to: length)
     }
 
     func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {
@@ -225,8 +213,6 @@ private final class GrowingBytes {
         let part = range.clamped(to: 0..<count)
         if let start { memset(start + part.lowerBound, byte, part.count) }
     }
-
-    func truncate(to length: Int) { count = min(count, length) }
 
     deinit { free(start) }
 }

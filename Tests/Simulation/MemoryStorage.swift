@@ -223,7 +223,6 @@ private final class MemoryOutput: Sink {
     func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] {
         checksums.compactMap { MemoryStorage.mismatch($0, Array(storage.bytesInOrder.prefix(Int(length)))) }
     }
-    func truncate(to length: Int64) throws(TowlineError) {}
     func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {
         PublishedFile(path: "-", length: terms.length)
     }

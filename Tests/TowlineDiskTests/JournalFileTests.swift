@@ -343,7 +343,6 @@ private final class InterferingSink: Sink {
     func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] {
         try await base.verify(checksums, length: length)
     }
-    func truncate(to length: Int64) throws(TowlineError) { try base.truncate(to: length) }
     func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile { try await base.publish(terms) }
     func setAside() throws(TowlineError) -> String? { try base.setAside() }
     func discard() { base.discard() }

@@ -92,9 +92,6 @@ int towline_watch_network(void);
 /// Returns 1 if the kernel delivers packets for an address to this machine (a route of type local, broadcast, anycast
 /// or multicast), 0 if not, and -errno if the query fails. `address`: 4 or 16 bytes.
 int towline_is_delivered_here(int family, const void *address);
-/// Returns whether an interface other than the loopback is up, has a carrier, and has an address that is not
-/// link-local.
-int towline_has_address(void);
 
 /// Returns the version of Landlock that the kernel supports (landlock(7)); 0 without Landlock.
 int towline_landlock_version(void);

@@ -65,11 +65,6 @@ extension Fault {
         context.correct(of: context.version.with(etag: .strong(context.request.index % 2 == 0 ? "A" : "B")))
     }
 
-    /// Row 31, 57: two edges with these versions, alternately.
-    package static func alternating(_ first: Version, _ second: Version) -> Fault {
-        Fault("alternating") { $0.correct(of: $0.request.index % 2 == 0 ? first : second) }
-    }
-
     /// Rows 21, 32: the correct reply of a server that has other bytes of the same length with another tag.
     package static func otherContent(seed: UInt64 = 99) -> Fault {
         Fault("otherContent") { $0.correct(of: $0.version.replaced(seed: seed)) }
@@ -118,17 +113,6 @@ extension Fault {
     /// Row 35: a 206 with `Content-Encoding: gzip`. Other replies are correct.
     package static let codedPart = Fault.head("codedPart") { head, _ in
         if head.status == 206 { head.set("Content-Encoding", "gzip") }
-    }
-
-    /// A whole body in gzip, which the request did not accept: `stored` blocks of the bytes (RFC 1952).
-    package static func coded(_ bytes: [UInt8]) -> Fault {
-        Fault("coded") { context in
-            context.whole.head {
-                $0.set("Content-Encoding", "gzip")
-                $0.set("Content-Length", String(bytes.count))
-                $0.remove("Accept-Ranges")
-            }.body([.bytes(bytes)])
-        }
     }
 
     /// Rows 36, 37: a small HTML page with 200 (the error page of a busy server, or a login page).

@@ -149,9 +149,6 @@ extension Fault {
         }
     }
 
-    /// Row 59: the correct reply with a `Set-Cookie` field.
-    package static func setCookie(_ value: String) -> Fault { fields([("Set-Cookie", value)]).named("setCookie") }
-
     /// Row 68: 407, like a proxy.
     package static let proxyAuthenticationRequired = status(
         407, fields: [("Proxy-Authenticate", "Basic realm=\"proxy\"")]

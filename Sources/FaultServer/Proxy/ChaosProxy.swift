@@ -50,19 +50,8 @@ package final class ChaosProxy: Sendable {
     /// The number of connections that were reset by the rule of the options.
     package var resets: Int { state.withLock { $0.resetsDone } }
 
-    /// The number of open connections.
-    package var open: Int { state.withLock { $0.connections.count } }
-
     /// The number of bytes forwarded towards clients, by connection number; the first connection is 0.
     package var bytesForwarded: [Int: Int64] { state.withLock { $0.bytes } }
-
-    /// Replaces the options for future connections.
-    package func set(_ options: ChaosOptions) {
-        state.withLock { state in
-            if case .random(_, let seed) = options.reset { state.generator = SeededGenerator(seed: seed) }
-            state.options = options
-        }
-    }
 
     /// Stops forwarding in both directions without closing a connection, as if packets were lost. New connections are
     /// accepted and are silent as well.

@@ -28,13 +28,4 @@ package enum ContentRange: Hashable, Sendable {
         guard scanner.isAtEnd else { return nil }
         self = .satisfied(ByteRange(first, last + 1), completeLength: completeLength)
     }
-
-    /// The field value as a server sends it.
-    package var fieldValue: String {
-        switch self {
-        case .satisfied(let range, let length):
-            "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length.map(String.init) ?? "*")"
-        case .unsatisfied(let length): "bytes */\(length)"
-        }
-    }
 }

@@ -3,10 +3,6 @@
 /// Reports are hints: a change may not help a transfer, and the network may recover without a reported change. The
 /// retry timers (back-off) therefore continue independently.
 package protocol NetworkMonitor: AnyObject, Sendable {
-    /// `true` if other machines may be reachable: a default route exists, or an interface other than the loopback is up
-    /// and has an address. Also `true` if the state is unknown.
-    var isProbablyOnline: Bool { get }
-
     /// Returns a new stream of network changes. An element means that a link, an address or a route changed since the
     /// previous element. Changes within 200 ms are one element, and a slow reader finds one element, not a backlog. The
     /// stream ends with `close`, or when the reader's task is cancelled.

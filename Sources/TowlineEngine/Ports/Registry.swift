@@ -8,10 +8,6 @@ package import TowlineCore
 /// A change is durable when the call returns: it survives a power loss. A call that changes several things changes all
 /// of them or none. Cancelling the caller's task does not undo a call. A call blocks its thread only to enqueue.
 package protocol Registry: AnyObject, Sendable {
-    /// Messages for the user since the registry was opened: a damaged database was set aside, downloads were rebuilt.
-    /// Any later call may find damage; the call then continues with the new database and adds a message.
-    var notices: [String] { get }
-
     /// Adds downloads to the list, each behind the downloads of the same priority. Skips a download whose `identity` is
     /// already in the list. Returns the outcome of each addition, in the same order.
     func add(_ downloads: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition]

@@ -48,10 +48,6 @@ package protocol Sink: AnyObject, Sendable {
     /// - Returns: The checksums that do not match, with the computed values; empty if all match.
     func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch]
 
-    /// Removes the bytes after `length`, for example bytes beyond the end of the body, or the rest of an older, longer
-    /// file.
-    func truncate(to length: Int64) throws(TowlineError)
-
     /// Publishes the complete part file under the final name, once and, if `terms.durable`, durably. Returns the
     /// published file, or the existing file that was kept.
     ///

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TowlineCore
 import TowlineThreads
 
 /// A watcher that turns the first SIGINT, SIGTERM or SIGHUP into a call. Ends the process at the second one, or if it
@@ -42,7 +43,9 @@ final class SignalWatcher: Sendable {
     }
 
     /// Returns the exit status of an interrupted run. SIGHUP counts as SIGTERM.
-    static func exitStatus(for signal: Int32) -> Int32 { signal == SIGINT ? 130 : 143 }
+    static func exitStatus(for signal: Int32) -> Int32 {
+        (signal == SIGINT ? ExitStatus.interrupted : .terminated).rawValue
+    }
 
     /// Returns the signals that request a stop and were not ignored when the process started.
     static func signals() -> sigset_t {

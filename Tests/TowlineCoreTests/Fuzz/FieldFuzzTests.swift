@@ -104,3 +104,14 @@ struct FieldFuzzTests {
         return String(decoding: kept, as: UTF8.self)
     }
 }
+
+extension ContentRange {
+    /// The field value as a server sends it.
+    fileprivate var fieldValue: String {
+        switch self {
+        case .satisfied(let range, let length):
+            "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length.map(String.init) ?? "*")"
+        case .unsatisfied(let length): "bytes */\(length)"
+        }
+    }
+}

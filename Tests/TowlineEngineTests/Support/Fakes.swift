@@ -107,7 +107,6 @@ final class MemorySink: PipeSink {
     func synchronize() async throws(TowlineError) {}
     func checkIntact() throws(TowlineError) {}
     func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch] { [] }
-    func truncate(to length: Int64) throws(TowlineError) {}
     func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile {
         PublishedFile(path: "/d/f", length: terms.length)
     }

@@ -66,8 +66,6 @@ actor LateRegistry: Registry {
         return answer
     }
 
-    nonisolated var notices: [String] { base.notices }
-
     func add(_ downloads: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition] {
         try await base.add(downloads)
     }
