@@ -38,15 +38,15 @@ struct AttemptLauncher {
     /// Records the end of an attempt in the host board, and whether its response shows that small files may share a
     /// connection. Call it once for each attempt.
     func ended(_ writer: AttemptWriter, _ result: AttemptResult) {
-        let plan = writer.plan
+        let (plan, response) = (writer.plan, writer.response)
         services.board.ended(plan.url.origin, plan.sharing)
         let answer = SharingPolicy.Answer(
-            result, shared: plan.sharesConnection, isStream: writer.isStream, promise: writer.promise)
-        if let answer { services.board.answered(answer, from: plan.url.origin, after: writer.latency ?? .zero) }
+            result, shared: plan.sharesConnection, isStream: response.isStream, promise: response.promise)
+        if let answer { services.board.answered(answer, from: plan.url.origin, after: response.latency ?? .zero) }
     }
 
     /// Records in the host board that a response over HTTP/2 was not a small file: long files do not share connections.
     func noteLongStream(_ writer: AttemptWriter) {
-        if writer.isLongStream { services.board.answered(.long, from: writer.plan.url.origin) }
+        if writer.response.isLongStream { services.board.answered(.long, from: writer.plan.url.origin) }
     }
 }

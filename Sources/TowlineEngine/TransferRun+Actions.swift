@@ -11,7 +11,7 @@ extension TransferRun {
         case .start(let plan): start(plan)
         case .cancel(let id): attempts.cancel(id)
         case .shrink(let id, let end): attempts.writer(id)?.shrink(to: end)
-        case .hold(let id, let offset, let time): attempts.writer(id)?.hold.wait(at: offset, for: time)
+        case .hold(let id, let offset, let time): attempts.writer(id)?.flow.hold(at: offset, for: time)
         case .proceed(let id): proceed(id)
         case .prepare(let plan): prepare(plan)
         case .learn(let representation, let checksums): destination.learn(representation, checksums)

@@ -8,7 +8,7 @@ import Testing
     /// the next.
     @Test(arguments: [1, 4, 5, 32, 33, 256, 257, 10_000]) func aKillCosts256KiBAtMost(_ running: Int) {
         let size = BufferPolicy.size(upTo: BufferPolicy.usual, running: running)
-        #expect(size + Int(AttemptWriter.markInterval) <= 256 << 10)
+        #expect(size + Int(SegmentWriter.markInterval) <= 256 << 10)
         // The buffer holds whole pieces and a shorter one, or fewer bytes than a stage collects.
         #expect(size % WriteStage.piece != 0 || size + WriteStage.size <= 256 << 10)
         // TLS records are whole pieces: as many as there is room for, and the records read ahead of them.

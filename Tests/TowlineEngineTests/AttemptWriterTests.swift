@@ -5,7 +5,7 @@ import TowlineCore
 
 @Suite("The path of a byte")
 struct AttemptWriterTests {
-    private static let mark = AttemptWriter.markInterval
+    private static let mark = SegmentWriter.markInterval
 
     @Test("a matching range is written at its offset, and reported once")
     func writes() throws {

@@ -112,7 +112,7 @@ struct GatheringTests {
             return
         }
         #expect(facts.representation.completeLength == nil && bench.writer.framing == framing)
-        #expect(bench.writer.holdsWhole && bench.writer.promise == .small)
+        #expect(bench.writer.holdsWhole && bench.writer.response.promise == .small)
         bench.writer.attach(sink: bench.sink, slot: nil, lease: ByteRange(0, .max))
         #expect(WriterBench.word(bench.writer.conclude()) == "complete" && bench.holds(ByteRange(0, Self.length)))
     }
@@ -139,9 +139,9 @@ struct GatheringTests {
         for start in stride(from: 0, to: limit - piece, by: Int(piece)) {
             #expect(bench.body(ByteRange(start, start + piece)) == "consumed")
         }
-        #expect(bench.reports.isEmpty && bench.writer.promise == .small)
+        #expect(bench.reports.isEmpty && bench.writer.response.promise == .small)
         #expect(bench.body(ByteRange(limit - piece, limit)) == "pause")
-        #expect(bench.writer.promise == .long)
+        #expect(bench.writer.response.promise == .long)
         guard case .answered(AttemptID(7), .whole(let facts))? = bench.reports.first, bench.reports.count == 1 else {
             Issue.record("\(bench.reports)")
             return
@@ -177,7 +177,7 @@ struct GatheringTests {
             Issue.record("\(bench.reports)")
             return
         }
-        #expect(bench.writer.promise == .long)
+        #expect(bench.writer.response.promise == .long)
     }
 
     @Test("over a shared connection it may take its time, and is stopped once it is not small")
@@ -190,12 +190,12 @@ struct GatheringTests {
         #expect(bench.reports.isEmpty && bench.body(ByteRange(1000, limit)) == "consumed")
         #expect(bench.body(ByteRange(limit, limit + 1)) == "stop")
         bench.writer.ended(.stopped)
-        #expect(bench.ending == "alone" && bench.writer.promise == .long)
+        #expect(bench.ending == "alone" && bench.writer.response.promise == .long)
         // An answer that states its length was allowed to continue.
         let known = try self.bench(sharing: .one)
         _ = known.writer.receivedHead(head(Self.length))
         known.writer.bodyDeadlinePassed()
-        #expect(known.reports.count == 1 && known.writer.promise == .small)
+        #expect(known.reports.count == 1 && known.writer.response.promise == .small)
     }
 
     @Test("an answer that ends with its connection is not held")
@@ -224,7 +224,7 @@ struct GatheringTests {
             return
         }
         #expect(WriterBench.word(bench.writer.conclude()) == "complete" && bench.log.entries.isEmpty)
-        #expect(bench.writer.promise == .small && bench.writer.progress.received == 0)
+        #expect(bench.writer.response.promise == .small && bench.writer.progress.received == 0)
     }
 
     @Test("a redirect with a late body is reported, and its later bytes are dropped")
@@ -369,9 +369,9 @@ struct GatheringTests {
         pool.adopt(full)
         for (length, promise) in [(limit, SharingPolicy.Answer.small), (limit + 1, .long)] {
             let held = try bench()
-            #expect(isBrief(held.writer.receivedHead(head(length))) && held.writer.promise == promise)
+            #expect(isBrief(held.writer.receivedHead(head(length))) && held.writer.response.promise == promise)
             let other = try bench(buffers: pool)
-            #expect(other.writer.receivedHead(head(length)) == .pause && other.writer.promise == promise)
+            #expect(other.writer.receivedHead(head(length)) == .pause && other.writer.response.promise == promise)
         }
         pool.give(&full)
     }
@@ -426,11 +426,11 @@ struct GatheringTests {
         #expect(isBrief(first.writer.receivedHead(head(Self.length))))
         let second = try bench(buffers: pool)
         #expect(second.writer.receivedHead(head(20 << 10)) == .pause)
-        #expect(second.reports.count == 1 && second.writer.promise == .small)
+        #expect(second.reports.count == 1 && second.writer.response.promise == .small)
         let shared = try bench(sharing: .one, buffers: pool)
         #expect(shared.writer.receivedHead(head(20 << 10)) == .stop)
         shared.writer.ended(.stopped)
-        #expect(shared.ending == "alone" && shared.writer.promise == .small)
+        #expect(shared.ending == "alone" && shared.writer.response.promise == .small)
         // An answer that grows may find that the pool is full meanwhile.
         pool.give(&others)
         others = [UInt8](repeating: 0, count: BufferPool.mostHeld - (30 << 10))
@@ -449,7 +449,7 @@ struct GatheringTests {
         #expect(known.body(ByteRange(0, 16 << 10)) == "consumed")
         #expect(known.body(ByteRange(16 << 10, 100 << 10)) == "stop")
         known.writer.ended(.stopped)
-        #expect(known.ending == "alone" && known.writer.promise == .small)
+        #expect(known.ending == "alone" && known.writer.response.promise == .small)
         pool.give(&others)
         #expect(isBrief(try bench(buffers: pool).writer.receivedHead(head(20 << 10))))
     }

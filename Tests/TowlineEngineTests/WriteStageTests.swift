@@ -54,7 +54,7 @@ import TowlineCore
         for start in stride(from: Int64(0), to: 900_000, by: Int64.Stride(reading)) {
             let end = min(start + reading, 900_000)
             #expect(pieces(ByteRange(start, end)) == "consumed")
-            #expect(end - (bench.log.marks.last ?? 0) < AttemptWriter.markInterval, "after \(end)")
+            #expect(end - (bench.log.marks.last ?? 0) < SegmentWriter.markInterval, "after \(end)")
         }
     }
 
