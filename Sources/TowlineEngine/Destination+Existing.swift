@@ -2,7 +2,9 @@ internal import TowlineCore
 
 /// Existing files at the destination: they may be the requested file, or another one that has its name.
 extension Destination {
-    /// Decides about an existing file: sets `outcome` (no bytes are needed), `proof` (it must be read) or `existing`
+    private var policy: DestinationPolicy { .init(existing: options.existing, hasChecksum: options.checksum != nil) }
+
+    /// Decides about an existing file: sets `outcome` (no bytes are needed), `proof` (it must be read) or `compared`
     /// (the server is asked), throws, or does nothing if the file will be replaced.
     ///
     /// - Parameters:
@@ -12,12 +14,12 @@ extension Destination {
     func decide(
         _ occupant: DestinationPolicy.Occupant, _ place: Place, _ file: PublishedFile?, offered plan: PreparePlan?
     ) throws(TowlineError) {
-        let step = policy.step(for: occupant, isRefuted: isRefuted(place))
+        let isRefuted = refuted.contains(place)
         let mayReplace = [.fail, .overwrite, .update].contains(options.existing)
-        if mayReplace, occupant != .finished(isThis: true) || isRefuted(place) {
+        if mayReplace, occupant != .finished(isThis: true) || isRefuted {
             try services.storage.checkReplaceable(place, isReplaced: options.existing.replaces)
         }
-        switch step {
+        switch policy.step(for: occupant, isRefuted: isRefuted) {
         case .keep: outcome = file.map { .alreadyThere($0) }
         case .skip: outcome = .skipped(path: place.path)
         case .compare: if let file { compare(file, plan) }
@@ -102,7 +104,7 @@ extension Destination {
             case .nothing: return nil
             case .finished(let file, let origin):
                 let isThis = origin == source && plan.map { isOffered(file, $0.representation) } ?? true
-                if isThis, !isRefuted(other) { return (file, other) }
+                if isThis, !refuted.contains(other) { return (file, other) }
             case .occupied, .unfinished: break
             }
         }
@@ -114,7 +116,7 @@ extension Destination {
     private func compare(_ file: PublishedFile, _ plan: PreparePlan?) {
         guard let modified = file.modified else { return }
         let present = ExistingFile(length: file.length, modified: modified, version: file.version)
-        guard let plan else { return ask(about: present, file) }
+        guard let plan else { return compared = (present, file) }
         let offered = plan.representation
         if present.isCurrent(offered, at: plan.resolved) {
             outcome = .upToDate(file)
@@ -135,7 +137,7 @@ extension Destination {
             observer?.noticed(.verified([proof.checksum]))
             outcome = options.existing == .update ? .upToDate(file) : .alreadyThere(file)
         // The file stays and the download gets another name, or the download replaces it.
-        case _ where [.rename, .update].contains(options.existing): refute(proof.place)
+        case _ where [.rename, .update].contains(options.existing): refuted.append(proof.place)
         case .failure(let error): throw error
         case .success(.refuted(nil)):
             throw TowlineError(

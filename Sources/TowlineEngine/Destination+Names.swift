@@ -10,21 +10,17 @@ extension Destination {
     func openNumbered(
         _ directory: String, _ plan: PreparePlan, isAtHand: Bool
     ) throws(TowlineError) -> Preparation {
-        let plain = Place(directory: directory, name: plan.fileName)
-        var number = plan.fileName == nameOfURL ? nameNumber : reservedNumber(plain, after: nil)
+        let (plain, own) = (Place(directory: directory, name: plan.fileName), key.identity)
+        var number = plan.fileName == key.nameOfURL ? nameNumber : reservedNumber(plain, after: nil)
         while number < Self.mostNumbered {
             let place = plain.numbered(number)
             do throws(TowlineError) {
                 // Another transfer of this process may use the place: two URLs, one name, two files.
-                let other = services.places.user(of: place) ?? identity
-                if other == identity, let made = try open(place, plan, isAtHand: isAtHand, mayYield: true) {
-                    return made
-                }
+                let other = services.places.user(of: place) ?? own
+                if other == own, let made = try open(place, plan, isAtHand: isAtHand, mayYield: true) { return made }
             } catch {
                 // Two transfers opened the place at the same time, and this one was later.
-                guard error.code == .destinationBusy, services.places.user(of: place) ?? identity != identity else {
-                    throw error
-                }
+                guard error.code == .destinationBusy, services.places.user(of: place) ?? own != own else { throw error }
             }
             number = reservedNumber(plain, after: number)
         }
@@ -49,7 +45,7 @@ extension Destination {
     /// Returns whether a response must wait for the file names of earlier entries of the batch, because the server sent
     /// the name.
     func waitsForName(_ plan: PreparePlan) -> Bool {
-        guard let item, let names = services.names, plan.fileName != nameOfURL else { return false }
+        guard let item, let names = services.names, plan.fileName != key.nameOfURL else { return false }
         return !names.isTurn(of: item.number)
     }
 

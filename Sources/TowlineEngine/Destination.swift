@@ -39,16 +39,21 @@ final class Destination {
         }
     }
 
+    /// The changes of the part file since the transfer began.
+    struct Changes {
+        /// `true` if this transfer created the part file. The transfer then removes it if no byte arrives.
+        var isNew = false
+        /// The number of part files that were replaced by new ones.
+        var replacements = 0
+        /// The path of a complete file with a wrong checksum that was kept under another name; `nil` without one.
+        var badPath: String?
+    }
+
     let options: DownloadOptions
     let services: TransferServices
     let mailbox: TransferMailbox
-    let policy: DestinationPolicy
-    /// The URL that the user gave, without secrets.
-    let source: String
-    /// The URL with its secrets, which identifies this download in `PlaceBoard`. Never shown.
-    let identity: String
-    /// The file name that the URL contains.
-    let nameOfURL: String
+    /// The user's URL without secrets; with them, to identify the download in `PlaceBoard`; and the file name in it.
+    let key: (source: String, identity: String, nameOfURL: String)
     /// The entry in the list of a batch; `nil` outside a batch.
     let item: BatchRoster.Item?
     weak var observer: (any TransferObserver)?
@@ -58,33 +63,18 @@ final class Destination {
     /// The description of the download in the part file's journal.
     private(set) var record: DownloadRecord?
     private(set) var place: Place?
-    /// `true` if this transfer created the part file. The transfer then removes it if no byte arrives.
-    private(set) var isNew = false
-    /// The number of part files that were replaced by new ones.
-    private(set) var replacements = 0
-    /// The path of a complete file with a wrong checksum that was kept under another name; `nil` without such a file.
-    private(set) var badPath: String?
+    private(set) var changes = Changes()
     /// A place where no file existed, and the time at which that was checked; `nil` if none is known.
     private var vacancy: (place: Place, seen: Duration)?
     /// The existing file that must be read next to compare its checksum; `nil` if none.
     var proof: Proof?
     /// The existing files that were read and do not have the requested checksum.
-    private var refuted: [Place] = []
+    var refuted: [Place] = []
     /// The result of a transfer that needs no bytes, because the file exists; `nil` if bytes are needed.
     var outcome: CompletedTransfer.Outcome?
     /// The existing file that the first request compares with the server's: the server sends no body if both are the
     /// same. `nil` for an unconditional request.
-    private(set) var existing: ExistingFile?
-    private var existingFile: PublishedFile?
-
-    func ask(about present: ExistingFile, _ file: PublishedFile) { (existing, existingFile) = (present, file) }
-
-    /// Sets `outcome`: the server has no other version than the existing file.
-    func confirmExisting() { outcome = existingFile.map { .upToDate($0) } }
-
-    func isRefuted(_ place: Place) -> Bool { refuted.contains(place) }
-
-    func refute(_ place: Place) { refuted.append(place) }
+    var compared: (version: ExistingFile, file: PublishedFile)?
 
     init(
         _ options: DownloadOptions, _ services: TransferServices, _ mailbox: TransferMailbox, nameOfURL: String,
@@ -93,14 +83,21 @@ final class Destination {
         self.options = options
         self.services = services
         self.mailbox = mailbox
-        self.nameOfURL = nameOfURL
         self.observer = observer
         self.item = item
-        policy = DestinationPolicy(existing: options.existing, hasChecksum: options.checksum != nil)
-        source = options.url.withoutSecrets
-        // The same text if the URL has no query, in which the secrets are.
-        identity = options.url.query == nil ? source : options.url.requestText
+        let (url, source) = (options.url, options.url.withoutSecrets)
+        // Without a query, in which the secrets are, both texts are the same.
+        key = (source, url.query == nil ? source : url.requestText, nameOfURL)
     }
+
+    var source: String { key.source }
+    var isNew: Bool { changes.isNew }
+    var replacements: Int { changes.replacements }
+    var badPath: String? { changes.badPath }
+    var existing: ExistingFile? { compared?.version }
+
+    /// Sets `outcome`: the server has no other version than the existing file.
+    func confirmExisting() { outcome = compared.map { .upToDate($0.file) } }
 
     func tell(_ level: TransferNotice.Level, _ kind: TransferNotice.Kind, _ text: String) {
         observer?.noticed(TransferNotice(level, kind, text))
@@ -129,7 +126,7 @@ final class Destination {
     /// Afterwards `outcome` may be set (no request is needed), or `proof`, which must be read before the next call.
     func survey(_ directory: String, _ name: String?) throws(TowlineError) -> HeldDownload? {
         let known = name.map { Place(directory: directory, name: $0) }
-        let guess = Place(directory: directory, name: nameOfURL).numbered(known == nil ? nameNumber : 0)
+        let guess = Place(directory: directory, name: key.nameOfURL).numbered(known == nil ? nameNumber : 0)
         let begun = known == nil ? services.storage.find(source: source, inDirectory: directory) : nil
         let candidate = known ?? begun ?? guess
         if known == nil, begun == nil, services.storage.seemsVacant(guess) {
@@ -195,7 +192,7 @@ final class Destination {
     /// Opens the unfinished download `part`, which this process has locked, to resume it. Returns its bytes.
     private func take(_ part: OpenPart, at place: Place) throws(TowlineError) -> HeldDownload? {
         hold(place, part)
-        services.places.occupy(place, by: identity)
+        services.places.occupy(place, by: key.identity)
         tell(part.notices)
         if options.reservesSpace { try part.sink.promiseSpace() }
         guard let journal = part.journal else {
@@ -308,7 +305,7 @@ final class Destination {
     ) throws(TowlineError) {
         let fresh = newRecord(plan, at: place, generation: 1)
         // Take the place before a lockable file exists: two transfers of this process may get here at once.
-        guard services.places.take(place, by: identity) else { throw Self.askedForTwice(place) }
+        guard services.places.take(place, by: key.identity) else { throw Self.askedForTwice(place) }
         do throws(TowlineError) {
             var terms = terms(plan)
             terms.requiresFreeName = requiresFreeName
@@ -321,14 +318,14 @@ final class Destination {
             throw error
         }
         record = fresh
-        isNew = true
+        changes.isNew = true
         tell(part?.notices ?? [])
     }
 
     private func replace(_ old: OpenPart, at place: Place, _ plan: PreparePlan) throws(TowlineError) {
         let next = newRecord(plan, at: place, generation: (record?.generation ?? 0) + 1)
         part = try services.storage.replace(old, place: place, record: next, terms: terms(plan))
-        replacements += 1
+        changes.replacements += 1
         tell(part?.notices ?? [])
         record = next
     }
@@ -366,8 +363,8 @@ final class Destination {
         do throws(TowlineError) { try body() } catch { mailbox.post(.storage(.storageFailed(error), of: nil)) }
     }
 
-    /// Keeps a complete file with a wrong checksum under another name, and sets `badPath`.
-    func setAside() { storing { () throws(TowlineError) in badPath = try part?.sink.setAside() } }
+    /// Keeps a complete file with a wrong checksum under another name, and sets `changes.badPath`.
+    func setAside() { storing { () throws(TowlineError) in changes.badPath = try part?.sink.setAside() } }
 
     /// Makes the place free for other transfers of this process. Returns the part file, which the caller closes; `nil`
     /// without a part file.
