@@ -61,6 +61,8 @@ int towline_statx(int directory, const char *path, towline_status *status) {
     }
     status->modified_seconds = raw.stx_mtime.tv_sec;
     status->modified_nanoseconds = raw.stx_mtime.tv_nsec;
+    status->changed_seconds = raw.stx_ctime.tv_sec;
+    status->changed_nanoseconds = raw.stx_ctime.tv_nsec;
     status->size = (int64_t)raw.stx_size;
     status->blocks = raw.stx_blocks;
     status->links = raw.stx_nlink;

@@ -134,11 +134,10 @@ extension FileStorage {
         // Only a download from the same source relies on this file. If many downloads want one name, each would sync
         // all before it.
         if wanted.map({ mark.isOf($0) }) ?? true {
-            try makeDurable(file, mark)
             // The process that named the file may have ended before the name was durable, and small files have no
             // journal that records it. If the file was created without a name, the file itself may not contain its new
             // name yet.
-            if status.size <= CreateTerms.mostAtHand { try file.synchronizeAll() }
+            if try !makeDurable(file, mark), status.size <= CreateTerms.mostAtHand { try file.synchronizeAll() }
             try synchronize(folder, naming: names.final)
         }
         return .finished(
@@ -184,19 +183,22 @@ extension FileStorage {
     }
 
     /// Syncs a file that was published without a sync, and makes its mark permanent: until then, the mark is valid only
-    /// until the machine restarts. Does nothing if the mark is permanent. Callers rely on a file that is reported as
-    /// finished.
-    private func makeDurable(_ file: Descriptor, _ mark: FinishedMark) throws(TowlineError) {
-        guard let lasting = mark.lasting else { return }
+    /// until the machine restarts. Callers rely on a file that is reported as finished.
+    ///
+    /// - Returns: `false` if the mark is permanent; the file is then not synced.
+    @discardableResult
+    private func makeDurable(_ file: Descriptor, _ mark: FinishedMark) throws(TowlineError) -> Bool {
+        guard let lasting = mark.lasting else { return false }
         // The bytes must be durable before the mark that vouches for them.
         try file.synchronizeAll()
         lasting.store(in: file)
         try file.synchronizeAll()
+        return true
     }
 
     private func synchronize(_ folder: Folder, naming name: String) throws(TowlineError) {
         do {
-            try folder.descriptor.synchronizeAll()
+            try index(of: folder).sync.synchronize(folder)
         } catch {
             throw .naming(folder.path(of: name), because: error)
         }

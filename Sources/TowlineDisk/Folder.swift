@@ -155,6 +155,13 @@ final class Folder: Sendable {
     /// `true` if the directory is on a file system in memory (tmpfs): a sync then has no effect and is unnecessary.
     var isInMemory: Bool { (try? fileSystem()) == Self.tmpfs }
 
+    /// `true` if this machine's kernel makes all changes of the directory, so that their times are reliable. A FUSE
+    /// server or a remote machine may store other times, or none.
+    var isLocal: Bool {
+        guard let type = try? fileSystem(), type != 0 else { return false }
+        return !SyncQueue.asksEachFile.contains(type)
+    }
+
     private func fileSystem() throws(TowlineError) -> Int64 {
         if let known = type.withLock({ $0 }) { return known }
         var space = FileSystemSpace()

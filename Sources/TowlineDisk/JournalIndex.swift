@@ -30,6 +30,8 @@ final class JournalIndex: Sendable {
     static let lifeInReadings = 50
 
     private let state = Mutex(State())
+    /// The last sync of the directory by this process.
+    let sync = DirectorySync()
 
     /// Returns the final names of unfinished downloads from the URL `source`, sorted. Reads the directory first if the
     /// last reading is too old.

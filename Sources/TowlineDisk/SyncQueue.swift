@@ -295,7 +295,7 @@ package final class SyncQueue: Sendable {
     /// The file systems, by magic number (statfs(2)), whose `syncfs` may succeed without syncing: the kernel does not
     /// pass it to a FUSE server (fs/fuse/inode.c, `fuse_sync_fs`), and a remote machine syncs its files independently.
     /// FUSE, 9P, SMB, CIFS, Ceph, NFS.
-    private static let asksEachFile: Set<Int64> = [
+    static let asksEachFile: Set<Int64> = [
         0x6573_5546, 0x0102_1997, 0xFE53_4D42, 0xFF53_4D42, 0x00C3_6400, 0x6969,
     ]
 

@@ -95,6 +95,9 @@ package struct FileStatus: Sendable {
     package var modifiedSeconds: Int64 = 0
     /// The nanoseconds of the modification time.
     package var modifiedNanoseconds: UInt32 = 0
+    /// The time since 1970 of the last change of the file's metadata or, for a directory, of the names in it. Programs
+    /// cannot set it.
+    package var changed = Duration.zero
     /// The number of names (hard links) that the file has; 0 after the last one was removed.
     package var links: UInt32 = 0
     /// The user ID of the owner.

@@ -76,6 +76,7 @@ package final class SystemCalls: Syscall {
         status.size = raw.size
         status.modifiedSeconds = raw.modified_seconds
         status.modifiedNanoseconds = raw.modified_nanoseconds
+        status.changed = .seconds(raw.changed_seconds) + .nanoseconds(Int64(raw.changed_nanoseconds))
         status.links = raw.links
         status.owner = raw.owner
         status.mode = raw.mode & 0o7777

@@ -62,6 +62,30 @@ import TowlineEngine
         #expect(!tally.violations.isEmpty)
     }
 
+    /// A survey omits the sync of a directory only if no name in it changed since the last one.
+    @Test(arguments: UInt64(1)...50) func aNameThatChangedAfterASyncIsDurableOnceReported(_ seed: UInt64) async throws {
+        let disk = SimulatedDisk(type: 0xEF53)
+        let storage = FileStorage(syscall: disk, boot: Script.boot)
+        let first = Place(directory: SimulatedDisk.directory, name: "first")
+        let small = SmallFile(
+            body: SomeBytes(Script.contents[1]), source: Script.record(generation: 1).source, modified: 1_700_000_000,
+            durable: true)
+        _ = try await storage.publishAtOnce(small, at: first)
+        func survey(_ place: Place) throws -> Int {
+            guard case .finished = try storage.survey(place) else { throw TowlineError(.diskFailure, "not finished") }
+            return disk.log.count { if case .syncDirectory = $0 { true } else { false } }
+        }
+        let syncs = try survey(first)
+        #expect(try survey(first) == syncs)
+        // Another process renames the file, and ends.
+        let folder = disk.openat(AT_FDCWD, SimulatedDisk.directory, O_RDONLY, 0)
+        #expect(disk.rename(folder, "first", Script.name, keeps: true) == 0)
+        #expect(try survey(Script.place) == syncs + 1)
+        var generator = SeededGenerator(seed: seed)
+        let later = PowerLoss.strike(disk, after: disk.log.count, log: disk.log, &generator)
+        #expect(later[Script.name] == Script.contents[1])
+    }
+
     /// Explores one or two small files; the second replaces the first.
     private func exploreSmall(
         seed: UInt64, ignored: SimulatedDisk.SyncKind?, statesPerLog: Int, _ tally: inout Tally

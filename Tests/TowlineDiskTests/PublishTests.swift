@@ -110,6 +110,37 @@ import TowlineEngine
         }
     }
 
+    /// The finished files of a list need one sync each, and one of their directory. The sync of the directory is omitted
+    /// only if no later change of it can have the same time.
+    @Test(
+        arguments: [
+            (0xEF53, .seconds(1_700_000_000) + .nanoseconds(1), 51),
+            (0x6573_5546, .seconds(1_700_000_000) + .nanoseconds(1), 100),
+            (0xEF53, .seconds(1_700_000_000), 100), (0xEF53, .seconds(40_000_000_000) + .nanoseconds(1), 100),
+        ] as [(Int64, Duration, Int)])
+    func finishedFilesShareTheSyncOfTheirDirectory(_ type: Int64, _ changed: Duration, _ syncs: Int) async throws {
+        let names = (0..<50).map { "file\($0)" }
+        for name in names {
+            let part = try storage.make(directory.place(name), length: 10, journaled: false)
+            try part.fill(0..<10)
+            _ = try await part.sink.publish(.plain(10))
+        }
+        let counted = FaultySyscall()
+        counted.setType(type)
+        counted.setChanged(changed)
+        let later = FileStorage(syscall: counted, boot: BootIdentity(high: 2, low: 2))
+        for name in names {
+            guard case .finished = try later.survey(directory.place(name)) else {
+                Issue.record("\(name) is not known as finished")
+                return
+            }
+        }
+        #expect(counted.calls.count { $0 == .fsync } == syncs)
+        counted.setChanged(changed + .nanoseconds(1))
+        _ = try later.survey(directory.place(names[0]))
+        #expect(counted.calls.count { $0 == .fsync } == syncs + 2)
+    }
+
     /// An unsynced file counts as finished until the machine restarts, and for good once a survey has reported it.
     @Test(arguments: [false, true]) func whatIsNotSyncedIsFinishedForThisRunAlone(_ isAskedBefore: Bool) async throws {
         _ = try await whole().sink.publish(

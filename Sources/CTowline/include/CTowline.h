@@ -12,10 +12,12 @@ typedef struct {
     uint64_t inode;
     int64_t birth_seconds;
     int64_t modified_seconds;
+    int64_t changed_seconds;
     int64_t size;
     uint64_t blocks;
     uint32_t birth_nanoseconds;
     uint32_t modified_nanoseconds;
+    uint32_t changed_nanoseconds;
     uint32_t links;
     uint32_t mode;
     uint32_t owner;

@@ -26,6 +26,7 @@ final class FaultySyscall: Syscall {
         var type: Int64?
         var available: Int64?
         var diskSequence: String?
+        var changed: Duration?
     }
 
     private let base: any Syscall
@@ -47,6 +48,9 @@ final class FaultySyscall: Syscall {
 
     /// Sets the number of free bytes from now on, on a disk that is not small.
     func setAvailable(_ available: Int64) { state.withLock { $0.available = available } }
+
+    /// Sets the change time that every directory returns from now on.
+    func setChanged(_ time: Duration) { state.withLock { $0.changed = time } }
 
     /// Sets the file that contains the disk's sequence number from now on.
     func setDiskSequence(file path: String) { state.withLock { $0.diskSequence = path } }
@@ -116,7 +120,9 @@ final class FaultySyscall: Syscall {
         run(.fallocate) { base.fallocate(descriptor, offset, length) }
     }
     func status(_ directory: Int32, _ path: String, _ status: inout FileStatus) -> Int32 {
-        run(.status) { base.status(directory, path, &status) }
+        let code = run(.status) { base.status(directory, path, &status) }
+        if status.kind == .directory, let changed = state.withLock({ $0.changed }) { status.changed = changed }
+        return code
     }
     func space(_ descriptor: Int32, _ space: inout FileSystemSpace) -> Int32 {
         let code = run(.space) { base.space(descriptor, &space) }

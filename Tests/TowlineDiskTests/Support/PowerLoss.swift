@@ -98,7 +98,7 @@ struct PowerLoss {
         return pending
     }
 
-    private static func isNameEvent(_ event: DiskEvent) -> Bool {
+    static func isNameEvent(_ event: DiskEvent) -> Bool {
         switch event {
         case .enter, .rename, .remove: true
         default: false

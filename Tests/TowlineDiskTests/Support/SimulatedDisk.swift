@@ -265,6 +265,7 @@ final class SimulatedDisk: Syscall {
             if number == 0 {
                 status.kind = .directory
                 status.owner = geteuid()
+                status.changed = .seconds(state.log.count(where: PowerLoss.isNameEvent)) + .nanoseconds(1)
                 return 0
             }
             guard let inode = state.image.inodes[number] else { return -ENOENT }
