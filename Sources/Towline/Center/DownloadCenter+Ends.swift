@@ -78,7 +78,7 @@ extension DownloadCenter {
         do throws(TowlineError) {
             try await requeue(id, onlyFrom: state)
         } catch {
-            registryFailed(error)
+            failures.report(error)
         }
     }
 
@@ -208,10 +208,10 @@ extension DownloadCenter {
                     return change
                 })
         } catch {
-            registryFailed(error)
+            failures.report(error)
             // The download continues to wait until the list can be written.
             for (id, wait) in ready where waits[id] == nil {
-                waits[id] = Wait(code: wait.code, until: .now + Self.listRetryInterval)
+                waits[id] = Wait(code: wait.code, until: .now + RegistryFailures.retryInterval)
             }
         }
         for id in ready.keys { await publish(id) }

@@ -133,10 +133,10 @@ extension DownloadCenter {
             do throws(TowlineError) {
                 return try await body()
             } catch {
-                registryFailed(error)
+                failures.report(error)
             }
             if isClosed || Task.isCancelled { return nil }
-            try? await Task.sleep(for: Self.listRetryInterval)
+            try? await Task.sleep(for: RegistryFailures.retryInterval)
         }
     }
 

@@ -8,9 +8,6 @@ import TowlineEngine
 /// Until the write succeeds, the download counts as running. This prevents a second start of a download that the
 /// registry still contains as running, and prevents more running downloads than the limit.
 extension DownloadCenter {
-    /// The interval between two attempts to access the registry after a failure.
-    static let listRetryInterval = Duration.seconds(1)
-
     /// Writes the result of an ended transfer to the registry; the download then no longer counts as running. If the
     /// registry cannot be written, publishes the result and retries later.
     func write(_ end: DownloadEnd) async {
@@ -19,7 +16,7 @@ extension DownloadCenter {
         do throws(TowlineError) {
             try await writeEnd(of: id)
         } catch {
-            registryFailed(error)
+            failures.report(error)
             hub.publish(end.snapshot)
             keepWriting()
         }
@@ -67,7 +64,7 @@ extension DownloadCenter {
         guard writing == nil, !isClosed else { return }
         writing = Task {
             while !unwritten.isEmpty || mustLookAgain, !isClosed {
-                do { try await Task.sleep(for: Self.listRetryInterval) } catch { break }
+                do { try await Task.sleep(for: RegistryFailures.retryInterval) } catch { break }
                 mustLookAgain = false
                 await writeEnds()
                 pump()

@@ -10,7 +10,9 @@ actor DownloadCenter {
     let hub: SnapshotHub
     let files: any DownloadFiles
     let performer: any FollowUpPerformer
-    var configuration: Configuration
+    let configuration: Configuration
+    let failures: RegistryFailures
+    let hostMemory: HostMemory
     var admission: Admission
     var live: [DownloadID: LiveDownload] = [:]
     /// The downloads that wait for the network, the server or disk space, each with its reason and the end of its wait.
@@ -30,8 +32,6 @@ actor DownloadCenter {
     var changing: [DownloadID: [CheckedContinuation<Void, Never>]] = [:]
     /// `true` if the queued downloads could not be read from the registry and must be read again.
     var mustLookAgain = false
-    /// The learned connection limits of hosts, as last written to the registry. Used to write only changes.
-    var knownHosts: [HTTPURL.Origin: HostBoard.Knowledge] = [:]
     /// The cached journal summaries (name, length, byte ranges) of downloads without a transfer; `summary` is `nil` if
     /// the download has no journal.
     var journals: [DownloadID: (summary: JournalSummary?, readAt: ContinuousClock.Instant)] = [:]
@@ -67,6 +67,8 @@ actor DownloadCenter {
         self.performer = performer
         self.configuration = configuration
         self.hub = hub
+        failures = RegistryFailures(hub: hub, onTrouble: configuration.onTrouble)
+        hostMemory = HostMemory(registry: registry, board: services.board, failures: failures)
         admission = Admission(
             limit: configuration.maximumRunning, hostLimit: configuration.maximumRunningPerHost)
     }
@@ -201,7 +203,7 @@ actor DownloadCenter {
             } catch {
                 mustLookAgain = true
                 keepWriting()
-                return registryFailed(error)
+                return failures.report(error)
             }
             var starting: [RegisteredDownload] = []
             for record in next
@@ -267,16 +269,9 @@ actor DownloadCenter {
         } catch {
             result = .failure(error)
         }
-        await rememberHosts()
+        await hostMemory.remember()
         await ended(download, result)
         pump()
-    }
-
-    /// Reports the failure of a registry access that no caller waits for, to the readers of events and to
-    /// `Configuration.onTrouble`.
-    func registryFailed(_ error: TowlineError) {
-        hub.publish(.troubled(error))
-        configuration.onTrouble?(error)
     }
 
     // MARK: Progress
@@ -322,7 +317,7 @@ actor DownloadCenter {
             do throws(TowlineError) {
                 try await registry.apply(changes)
             } catch {
-                registryFailed(error)
+                failures.report(error)
                 for change in changes { live[change.id]?.putBack(change) }
             }
         }
@@ -336,7 +331,7 @@ actor DownloadCenter {
     func launch() async throws(TowlineError) {
         services.limiter.setRate(configuration.rateLimit)
         try await readLimits()
-        try await recallHosts()
+        try await hostMemory.recall()
         try await reconcile()
         let next: RegisteredState = configuration.resumesAtLaunch ? .queued : .paused
         _ = try await registry.changeAll(from: [.active, .waiting], to: next, group: nil)

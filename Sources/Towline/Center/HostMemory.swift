@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TowlineCore
 import TowlineEngine
 
@@ -19,37 +20,55 @@ struct HostKnowledge: Hashable, Codable {
 }
 
 /// The storage of the connection limits of hosts from one launch to the next.
-extension DownloadCenter {
+final class HostMemory: Sendable {
+    private let registry: any Registry
+    private let board: HostBoard
+    private let failures: RegistryFailures
+    /// The learned limits as last written to the registry. Used to write only changes.
+    private let stored = Mutex<[HTTPURL.Origin: HostBoard.Knowledge]>([:])
+
+    init(registry: any Registry, board: HostBoard, failures: RegistryFailures) {
+        self.registry = registry
+        self.board = board
+        self.failures = failures
+    }
+
     /// Loads the connection numbers of hosts that earlier processes learned and stored in the registry. Called at
     /// launch.
-    func recallHosts() async throws(TowlineError) {
+    func recall() async throws(TowlineError) {
         let now = WallClock.milliseconds
         for (name, text) in try await registry.hostKnowledge() {
             guard let known = try? JSONDecoder().decode(HostKnowledge.self, from: Data(text.utf8)),
                 known.isFresh(now: now), let origin = try? HTTPURL(parsing: name).origin
             else { continue }
-            if let count = known.connections, count > 0 { services.board.record(.connections(count), of: origin) }
-            if let count = known.usual, count > 0 { services.board.record(.paysOff(count), of: origin) }
+            if let count = known.connections, count > 0 { board.record(.connections(count), of: origin) }
+            if let count = known.usual, count > 0 { board.record(.paysOff(count), of: origin) }
         }
-        knownHosts = services.board.knowledge
+        stored.withLock { $0 = board.knowledge }
     }
 
     /// Writes the connection numbers of hosts that changed since the last write to the registry. Called after each
     /// transfer.
-    func rememberHosts() async {
-        let hosts = services.board.knowledge
-        guard hosts != knownHosts else { return }
-        let news = hosts.filter { knownHosts[$0.key] != $0.value }
-        knownHosts = hosts
-        for (origin, host) in news {
+    func remember() async {
+        for (origin, host) in changes() {
             let known = HostKnowledge(
                 connections: host.ceiling, usual: host.usual, learnedAt: WallClock.milliseconds)
             guard let data = try? JSONEncoder().encode(known) else { continue }
             do throws(TowlineError) {
                 try await registry.setHostKnowledge(String(decoding: data, as: UTF8.self), for: origin.description)
             } catch {
-                registryFailed(error)
+                failures.report(error)
             }
+        }
+    }
+
+    /// Returns the limits that changed since the last call.
+    private func changes() -> [HTTPURL.Origin: HostBoard.Knowledge] {
+        stored.withLock { stored in
+            let hosts = board.knowledge
+            guard hosts != stored else { return [:] }
+            defer { stored = hosts }
+            return hosts.filter { stored[$0.key] != $0.value }
         }
     }
 }
