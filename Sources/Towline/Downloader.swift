@@ -171,7 +171,7 @@ public final class Downloader: Sendable {
     ///
     /// - Throws: `unusableOption` if `count` is less than 1.
     public func setMaximumRunning(_ count: Int) async throws(TowlineError) {
-        try await center.setMaximumRunning(count)
+        try await center.set(.running(count))
     }
 
     /// Sets the maximum number of downloads that run at the same time for each host.
@@ -180,7 +180,7 @@ public final class Downloader: Sendable {
     ///
     /// - Throws: `unusableOption` if `count` is less than 1.
     public func setMaximumRunningPerHost(_ count: Int) async throws(TowlineError) {
-        try await center.setMaximumRunningPerHost(count)
+        try await center.set(.perHost(count))
     }
 
     /// Sets the rate limit for all downloads together, in bytes per second; 0 means no limit.
@@ -189,7 +189,7 @@ public final class Downloader: Sendable {
     ///
     /// - Throws: `unusableOption` if the value is negative.
     public func setRateLimit(_ bytesPerSecond: Int64) async throws(TowlineError) {
-        try await center.setRateLimit(bytesPerSecond)
+        try await center.set(.rate(bytesPerSecond))
     }
 
     /// Sets the maximum number of downloads of a group that run at the same time.
@@ -199,6 +199,6 @@ public final class Downloader: Sendable {
     ///
     /// - Throws: `unusableOption` if `count` is negative.
     public func setLimit(_ count: Int?, forGroup group: String) async throws(TowlineError) {
-        try await center.setLimit(count, forGroup: group)
+        try await center.set(.group(group, count))
     }
 }

@@ -11,6 +11,28 @@ extension DownloadCenter {
             rateLimit: services.limiter.rate, groups: admission.groupLimits)
     }
 
+    /// Changes a limit and stores it in the registry. Throws `unusableOption` if the limit is outside its range.
+    func set(_ limit: StoredLimit) async throws(TowlineError) {
+        try limit.check()
+        try checkOpen()
+        try await registry.setValue(limit.value, for: limit.name)
+        apply(limit)
+        pump()
+    }
+
+    /// Changes a limit without storing it.
+    func apply(_ limit: StoredLimit) {
+        admission.set(limit)
+        if case .rate(let rate) = limit { services.limiter.setRate(rate) }
+    }
+
+    /// Loads the limits that an earlier process stored in the registry.
+    func recallLimits() async throws(TowlineError) {
+        for (name, value) in try await registry.values(prefix: StoredLimit.prefix) {
+            if let limit = StoredLimit(name: name, value: value) { apply(limit) }
+        }
+    }
+
     func running() throws(TowlineError) -> [DownloadSnapshot] {
         try checkOpen()
         return live.values.map(\.snapshot).sorted { $0.id < $1.id }

@@ -330,7 +330,7 @@ actor DownloadCenter {
     /// starts queued downloads. No download starts before everything is restored.
     func launch() async throws(TowlineError) {
         services.limiter.setRate(configuration.rateLimit)
-        try await readLimits()
+        try await recallLimits()
         try await hostMemory.recall()
         try await reconcile()
         let next: RegisteredState = configuration.resumesAtLaunch ? .queued : .paused
