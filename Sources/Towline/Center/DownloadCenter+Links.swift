@@ -100,8 +100,8 @@ extension DownloadCenter {
             return false
         }
         guard let link else { return false }
-        await beginChange(of: download.id)
-        defer { endChange(of: download.id) }
+        await requestLocks.acquire(download.id)
+        defer { requestLocks.release(download.id) }
         do throws(TowlineError) {
             // Uses the current request, which may have changed while the app was asked for the link.
             var renewed = download.request

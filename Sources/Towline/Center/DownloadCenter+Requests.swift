@@ -165,8 +165,8 @@ extension DownloadCenter {
     ///
     /// - Returns: `false` if the state of the download changed meanwhile.
     private func retryFollowUp(of id: DownloadID) async throws(TowlineError) -> Bool {
-        await beginChange(of: id)
-        defer { endChange(of: id) }
+        await requestLocks.acquire(id)
+        defer { requestLocks.release(id) }
         let record = try await record(id)
         guard record.state == .finished else { return false }
         guard case .failed(let number, _) = FollowUpState(code: record.reasonCode, reason: record.reason) else {
@@ -292,8 +292,8 @@ extension DownloadCenter {
     func change(
         _ id: DownloadID, restarts: Bool, _ body: @Sendable (inout DownloadRequest) -> Void
     ) async throws(TowlineError) {
-        await beginChange(of: id)
-        defer { endChange(of: id) }
+        await requestLocks.acquire(id)
+        defer { requestLocks.release(id) }
         while let claiming = starting[id] { await claiming.value }
         let record = try await record(id)
         var request = live[id]?.request ?? (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
@@ -329,20 +329,6 @@ extension DownloadCenter {
         }
         await publish(id)
         pump()
-    }
-
-    /// Waits until no other change of the download's request is in progress, so that changes do not overwrite each
-    /// other. The caller must then call `endChange`.
-    func beginChange(of id: DownloadID) async {
-        guard changing[id] != nil else { return changing[id] = [] }
-        await withCheckedContinuation { changing[id]?.append($0) }
-    }
-
-    /// Ends a change of the download's request and lets the next waiting change start.
-    func endChange(of id: DownloadID) {
-        guard let next = changing[id]?.first else { return changing[id] = nil }
-        changing[id]?.removeFirst()
-        next.resume()
     }
 }
 

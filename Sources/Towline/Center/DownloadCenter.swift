@@ -28,8 +28,7 @@ actor DownloadCenter {
     var endWrites: [DownloadID: Task<Result<Void, TowlineError>, Never>] = [:]
     /// The task that retries failed registry accesses (`unwritten`, `mustLookAgain`); `nil` if no retry is needed.
     var writing: Task<Void, Never>?
-    /// The downloads whose requests are being changed, and the callers that wait to change the same request.
-    var changing: [DownloadID: [CheckedContinuation<Void, Never>]] = [:]
+    let requestLocks = RequestLocks()
     /// `true` if the queued downloads could not be read from the registry and must be read again.
     var mustLookAgain = false
     /// The cached journal summaries (name, length, byte ranges) of downloads without a transfer; `summary` is `nil` if
@@ -125,8 +124,8 @@ actor DownloadCenter {
     private func reviveIfLost(
         _ id: DownloadID, as request: DownloadRequest, _ asked: RegisteredDownload
     ) async throws(TowlineError) {
-        await beginChange(of: id)
-        defer { endChange(of: id) }
+        await requestLocks.acquire(id)
+        defer { requestLocks.release(id) }
         while try await !revive(id, as: request, asked) {}
     }
 
