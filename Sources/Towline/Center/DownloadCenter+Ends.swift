@@ -133,7 +133,7 @@ extension DownloadCenter {
 
     private func fail(_ end: inout DownloadEnd, _ error: TowlineError) async {
         let download = end.download
-        if await renew(download, after: error) {
+        if await links.renew(download, after: error) {
             end.change.state = .init(.queued)
             end.change.note("renewed", "the old link no longer works (\(error.message)); a new link replaced it")
             return

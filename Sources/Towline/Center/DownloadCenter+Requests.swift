@@ -205,7 +205,7 @@ extension DownloadCenter {
             }
         }
         waitCounts[id] = nil
-        renewalsInRow[id] = nil
+        links.forget(id)
         forgetJournal(of: id)
         hub.publish(.removed(id))
         hub.end(id)

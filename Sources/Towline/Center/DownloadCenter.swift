@@ -19,7 +19,6 @@ actor DownloadCenter {
     var waits: [DownloadID: Wait] = [:]
     /// The number of consecutive waits of each download, which lengthens the next wait. A received byte resets it.
     var waitCounts: [DownloadID: Int] = [:]
-    var renewalsInRow: [DownloadID: Int] = [:]
     var followers: [DownloadID: Follower] = [:]
     let followUpGate = FollowUpGate()
     /// Results of ended transfers that are not in the registry yet. Their downloads stay in `live`.
@@ -28,7 +27,8 @@ actor DownloadCenter {
     var endWrites: [DownloadID: Task<Result<Void, TowlineError>, Never>] = [:]
     /// The task that retries failed registry accesses (`unwritten`, `mustLookAgain`); `nil` if no retry is needed.
     var writing: Task<Void, Never>?
-    let requestLocks = RequestLocks()
+    let requestLocks: RequestLocks
+    let links: LinkRenewer
     /// `true` if the queued downloads could not be read from the registry and must be read again.
     var mustLookAgain = false
     /// The cached journal summaries (name, length, byte ranges) of downloads without a transfer; `summary` is `nil` if
@@ -68,6 +68,8 @@ actor DownloadCenter {
         self.hub = hub
         failures = RegistryFailures(hub: hub, onTrouble: configuration.onTrouble)
         hostMemory = HostMemory(registry: registry, board: services.board, failures: failures)
+        requestLocks = RequestLocks()
+        links = LinkRenewer(configuration.linkRenewal, registry: registry, locks: requestLocks)
         admission = Admission(
             limit: configuration.maximumRunning, hostLimit: configuration.maximumRunningPerHost)
     }
@@ -253,13 +255,13 @@ actor DownloadCenter {
     private func run(_ download: LiveDownload) async {
         let result: Result<CompletedTransfer, TowlineError>
         do throws(TowlineError) {
-            try await renewIfExpiring(download)
+            try await links.renewIfExpiring(download)
             // The learned name is kept while a part file exists. Without one, another download may use the name.
             let record = download.record
             let holds = await files.holds(record)
             var options = try download.request.options(known: holds ? record.name : nil)
             options.ownsPart = holds
-            let renewal = try renewalTime(download).map { endBefore($0, download) }
+            let renewal = try links.restartBeforeExpiry(download)
             defer { renewal?.cancel() }
             options.restartsChanged = true
             let runner = TransferRunner(options: options, services: services, observer: download)
