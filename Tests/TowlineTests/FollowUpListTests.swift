@@ -84,7 +84,7 @@ import TowlineEngine
             await steps.letGo()
         } else {
             await steps.letGo()
-            try await scene.wait { await scene.center.followers[id] == nil }
+            try await scene.wait { !scene.center.followUps.isPerforming(id) }
             #expect(try await scene.registry.download(id)?.state != .finished)
         }
         try await scene.wait { try await scene.center.snapshot(id).followUp == .done }

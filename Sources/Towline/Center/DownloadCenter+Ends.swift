@@ -69,6 +69,9 @@ extension DownloadCenter {
         if waits[id] != nil { setAlarm() }
     }
 
+    /// Starts the remaining follow-ups of a download, if it is finished.
+    func beginFollowUps(_ id: DownloadID) { followUps.begin(id) { [self] id in await publish(id) } }
+
     /// Queues a paused, failed or waiting download again. A change of its request, or a resume, arrived while the
     /// result of its transfer was written to the registry.
     ///

@@ -173,9 +173,8 @@ extension DownloadCenter {
             throw illegal("retried", record)
         }
         // The task of the failed follow-up may still be running.
-        await endFollowUps(id)
-        // Written before the row: the next launch finds interrupted follow-ups by this mark.
-        try await registry.setValue("", for: "follow/\(id)")
+        await followUps.end(id)
+        try await FollowUpRunner.mark(id, in: registry)
         var change = RegistryChange(
             id, state: .init(.finished, reasonCode: FollowUpState.running(number).code, endedAt: record.endedAt))
         change.note("retried", "the failed follow-up action (such as unpacking) was started again")
@@ -192,7 +191,7 @@ extension DownloadCenter {
                 _ = try await isOver(download, for: .remove)
                 continue
             }
-            await endFollowUps(id)
+            await followUps.end(id)
             let record = try await record(id)
             guard hasNoTransfer(id) else { continue }
             do throws(TowlineError) {

@@ -46,9 +46,8 @@ extension DownloadCenter {
 
     private func put(_ end: DownloadEnd) async -> Result<Void, TowlineError> {
         do throws(TowlineError) {
-            // Written before the state: a kill in between leaves a superfluous mark, but never loses a follow-up.
             if end.change.state?.reasonCode == FollowUpState.running(0).code {
-                try await registry.setValue("", for: "follow/\(end.download.id)")
+                try await FollowUpRunner.mark(end.download.id, in: registry)
             }
             // Without a check of the state in the list: the transfer owns the download.
             try await registry.apply([end.change])

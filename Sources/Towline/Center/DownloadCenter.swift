@@ -9,7 +9,6 @@ actor DownloadCenter {
     let services: TransferServices
     let hub: SnapshotHub
     let files: any DownloadFiles
-    let performer: any FollowUpPerformer
     let configuration: Configuration
     let failures: RegistryFailures
     let hostMemory: HostMemory
@@ -19,8 +18,6 @@ actor DownloadCenter {
     var waits: [DownloadID: Wait] = [:]
     /// The number of consecutive waits of each download, which lengthens the next wait. A received byte resets it.
     var waitCounts: [DownloadID: Int] = [:]
-    var followers: [DownloadID: Follower] = [:]
-    let followUpGate = FollowUpGate()
     /// Results of ended transfers that are not in the registry yet. Their downloads stay in `live`.
     var unwritten: [DownloadID: DownloadEnd] = [:]
     /// The writes of `unwritten` results to the registry that are in progress.
@@ -29,6 +26,7 @@ actor DownloadCenter {
     var writing: Task<Void, Never>?
     let requestLocks: RequestLocks
     let links: LinkRenewer
+    let followUps: FollowUpRunner
     /// `true` if the queued downloads could not be read from the registry and must be read again.
     var mustLookAgain = false
     /// The cached journal summaries (name, length, byte ranges) of downloads without a transfer; `summary` is `nil` if
@@ -63,13 +61,13 @@ actor DownloadCenter {
         self.registry = registry
         self.services = services
         self.files = files
-        self.performer = performer
         self.configuration = configuration
         self.hub = hub
         failures = RegistryFailures(hub: hub, onTrouble: configuration.onTrouble)
         hostMemory = HostMemory(registry: registry, board: services.board, failures: failures)
         requestLocks = RequestLocks()
         links = LinkRenewer(configuration.linkRenewal, registry: registry, locks: requestLocks)
+        followUps = FollowUpRunner(registry: registry, performer: performer, failures: failures)
         admission = Admission(
             limit: configuration.maximumRunning, hostLimit: configuration.maximumRunningPerHost)
     }
@@ -141,7 +139,7 @@ actor DownloadCenter {
         switch record.state {
         case .finished:
             if await files.hasFinished(record), request.existing != .update { return true }
-            await endFollowUps(id)
+            await followUps.end(id)
             guard let record = try await registry.download(id), record.state == .finished else { return true }
             // A follow-up was moving the file.
             if await files.hasFinished(record), request.existing != .update {
@@ -336,7 +334,7 @@ actor DownloadCenter {
         try await reconcile()
         let next: RegisteredState = configuration.resumesAtLaunch ? .queued : .paused
         _ = try await registry.changeAll(from: [.active, .waiting], to: next, group: nil)
-        try await resumeFollowUps()
+        try await followUps.resume { [self] id in await publish(id) }
         pump()
     }
 
@@ -376,11 +374,11 @@ actor DownloadCenter {
         watch?.cancel()
         alarm?.cancel()
         writing?.cancel()
-        for follower in followers.values { follower.task.cancel() }
+        followUps.close()
         await awaitRuns()
         await writing?.value
         await writeEnds()
-        for follower in followers.values { await follower.task.value }
+        await followUps.finish()
         pulse?.cancel()
         await pulse?.value
         hub.close()

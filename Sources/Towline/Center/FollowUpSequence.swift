@@ -1,0 +1,75 @@
+import TowlineCore
+import TowlineEngine
+
+/// The remaining follow-ups of one finished download: the next one, and the changes of the registry after its end.
+struct FollowUpSequence {
+    private let followUps: [FollowUp]
+    private let endedAt: Int64?
+    private var state: FollowUpState
+    /// The finished file. Its path changes when a follow-up moves it.
+    private(set) var file: FinishedFile
+
+    /// Creates the sequence from the entry of a download in the registry; `nil` if the download is not finished or no
+    /// follow-up is to run.
+    init?(_ record: RegisteredDownload) {
+        state = FollowUpState(code: record.reasonCode, reason: record.reason)
+        guard record.state == .finished, case .running = state else { return nil }
+        let request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
+        followUps = request.followUps
+        file = FinishedFile(
+            id: record.id, path: Place(directory: record.directory, name: record.name ?? "").path,
+            source: DownloadSnapshot(record).source, length: record.completeLength ?? record.heldBytes,
+            endedAt: record.endedAt ?? record.addedAt, checksum: request.checksum)
+        endedAt = record.endedAt
+    }
+
+    /// The follow-up to perform now; `nil` if all are complete or one failed.
+    var next: FollowUp? { number.map { followUps[$0] } }
+
+    private var number: Int? {
+        guard case .running(let number) = state, number < followUps.count else { return nil }
+        return number
+    }
+
+    /// Records that the follow-up `next` is complete, and returns the change of the registry.
+    ///
+    /// - Parameter path: the new path of the file if the follow-up moved the file; `nil` otherwise.
+    mutating func complete(movedTo path: String?) -> RegistryChange {
+        var change = RegistryChange(file.id)
+        if let path {
+            file.path = path
+            change.setPlace(Place(path: path))
+        }
+        if let number {
+            change.note("follow-up", "the follow-up action is complete: \(followUps[number].title)")
+            state = number + 1 == followUps.count ? .done : .running(number + 1)
+        }
+        setState(of: &change)
+        return change
+    }
+
+    /// Records that the follow-up `next` failed, and returns the change of the registry.
+    mutating func fail(_ error: TowlineError) -> RegistryChange {
+        var change = RegistryChange(file.id)
+        if let number { state = .failed(number, error.message) }
+        change.note("follow-up-failed", error.message)
+        setState(of: &change)
+        return change
+    }
+
+    /// Sets the new state. A download that was restarted or removed meanwhile is not changed.
+    private func setState(of change: inout RegistryChange) {
+        var reason: String?
+        if case .failed(_, let message) = state { reason = message }
+        change.state = .init(.finished, reason: reason, reasonCode: state.code, endedAt: endedAt)
+        change.onlyFrom = .finished
+    }
+}
+
+extension Place {
+    /// Creates the directory and the file name of an absolute path.
+    init(path: String) {
+        let parts = path.split(separator: "/")
+        self.init(directory: "/" + parts.dropLast().joined(separator: "/"), name: parts.last.map(String.init) ?? "")
+    }
+}
