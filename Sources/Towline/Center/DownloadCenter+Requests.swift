@@ -155,7 +155,7 @@ extension DownloadCenter {
         var change = change
         change.onlyFrom = state
         guard try await registry.apply([change]) == [.applied] else { return false }
-        if change.state?.state == .queued { waitCounts[change.id] = nil }
+        if change.state?.state == .queued { waits.resetCount(of: change.id) }
         await publish(change.id)
         return true
     }
@@ -203,7 +203,7 @@ extension DownloadCenter {
                 throw error
             }
         }
-        waitCounts[id] = nil
+        waits.resetCount(of: id)
         links.forget(id)
         forgetJournal(of: id)
         hub.publish(.removed(id))

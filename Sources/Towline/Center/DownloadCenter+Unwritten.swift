@@ -46,9 +46,7 @@ extension DownloadCenter {
 
     private func put(_ end: DownloadEnd) async -> Result<Void, TowlineError> {
         do throws(TowlineError) {
-            if end.change.state?.reasonCode == FollowUpState.running(0).code {
-                try await FollowUpRunner.mark(end.download.id, in: registry)
-            }
+            if end.beginsFollowUps { try await FollowUpRunner.mark(end.download.id, in: registry) }
             // Without a check of the state in the list: the transfer owns the download.
             try await registry.apply([end.change])
             return .success(())
@@ -80,33 +78,5 @@ extension DownloadCenter {
         } catch {
             return
         }
-    }
-}
-
-/// The result of an ended transfer, to be written to the registry.
-struct DownloadEnd {
-    let download: LiveDownload
-    /// The reason to end the transfer that was set when it ended, such as a command; `none` if no reason was set.
-    var intent: LiveDownload.Intent
-    var change: RegistryChange
-    /// The wait before the download is retried; `nil` if the download does not wait.
-    var wait: DownloadCenter.Wait?
-
-    /// The snapshot of the download as it is after `change` is in the registry.
-    var snapshot: DownloadSnapshot {
-        var record = download.recordWithName
-        if let state = change.state {
-            record.state = state.state
-            record.reason = state.reason
-            record.reasonCode = state.reasonCode
-            record.status = state.status
-            record.waitUntil = state.waitUntil
-            record.endedAt = state.endedAt
-        }
-        if let directory = change.directory { record.directory = directory }
-        if let name = change.name { record.name = name }
-        if let length = change.completeLength { record.completeLength = length }
-        if let held = change.heldBytes { record.heldBytes = held }
-        return DownloadSnapshot(record)
     }
 }

@@ -14,10 +14,7 @@ actor DownloadCenter {
     let hostMemory: HostMemory
     var admission: Admission
     var live: [DownloadID: LiveDownload] = [:]
-    /// The downloads that wait for the network, the server or disk space, each with its reason and the end of its wait.
-    var waits: [DownloadID: Wait] = [:]
-    /// The number of consecutive waits of each download, which lengthens the next wait. A received byte resets it.
-    var waitCounts: [DownloadID: Int] = [:]
+    var waits = RetryWaits()
     /// Results of ended transfers that are not in the registry yet. Their downloads stay in `live`.
     var unwritten: [DownloadID: DownloadEnd] = [:]
     /// The writes of `unwritten` results to the registry that are in progress.
@@ -42,17 +39,9 @@ actor DownloadCenter {
     private var isPumping = false
     private var mustPumpAgain = false
     private var pulse: Task<Void, Never>?
-    var alarm: Task<Void, Never>?
     private var watch: Task<Void, Never>?
     var runs: [DownloadID: Task<Void, Never>] = [:]
     private let entropy = IDSource()
-
-    /// The reason why a download waits, and the time when it enters the queue again.
-    struct Wait {
-        var code: WaitCode
-        /// The time when the download enters the queue again, on the monotonic clock.
-        var until: ContinuousClock.Instant
-    }
 
     init(
         registry: any Registry, services: TransferServices, files: any DownloadFiles,
@@ -168,7 +157,7 @@ actor DownloadCenter {
         change.note("added", "the download was added again and restarts")
         change.onlyFrom = record.state
         guard try await registry.apply([change]) != [.otherState] else { return false }
-        waitCounts[id] = nil
+        waits.resetCount(of: id)
         await publish(id)
         return true
     }
@@ -372,7 +361,7 @@ actor DownloadCenter {
         isClosed = true
         for download in live.values { download.end(.close) }
         watch?.cancel()
-        alarm?.cancel()
+        waits.stopTimer()
         writing?.cancel()
         followUps.close()
         await awaitRuns()

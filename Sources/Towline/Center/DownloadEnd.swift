@@ -1,0 +1,180 @@
+import TowlineCore
+import TowlineEngine
+
+/// The result of an ended transfer, to be written to the registry: the decision about the state of the download after
+/// the transfer.
+struct DownloadEnd {
+    let download: LiveDownload
+    /// The reason to end the transfer that was set when it ended, such as a command; `none` if no reason was set.
+    private(set) var intent: LiveDownload.Intent
+    private(set) var change: RegistryChange
+    /// The wait before the download is retried; `nil` if the download does not wait.
+    private(set) var wait: RetryWaits.Wait?
+
+    /// Takes the changes of a download whose transfer ended. They do not contain its new state yet.
+    init(of download: LiveDownload) {
+        self.download = download
+        intent = download.intent
+        change = download.takeChange(progress: true) ?? RegistryChange(download.id)
+    }
+
+    /// The new state of the download; `nil` if the state in the registry does not change.
+    var state: RegisteredState? { change.state?.state }
+
+    /// `true` if the change contains the first of several follow-ups, such as unpacking.
+    var beginsFollowUps: Bool { change.state?.reasonCode == FollowUpState.running(0).code }
+
+    /// Sets the state of a download whose file is complete, even if a command tried to end the transfer.
+    mutating func finish(_ completed: CompletedTransfer) {
+        var next: FollowUpState = download.request.followUps.isEmpty ? .none : .running(0)
+        // A skipped file was not verified, so no follow-up runs on it. For a file that is up to date, the follow-ups
+        // ran when the file was downloaded.
+        switch completed.outcome {
+        case .skipped, .upToDate: next = .none
+        case .published, .alreadyThere, .streamed: break
+        }
+        change.state = .init(.finished, reasonCode: next.code, endedAt: WallClock.milliseconds)
+        forgetSecrets()
+        switch completed.outcome {
+        case .published(let file), .alreadyThere(let file):
+            setFile(file.path, length: file.length)
+            change.note("finished", "the download is complete: \(TerminalSafeText.make(file.path))")
+        case .upToDate(let file):
+            setFile(file.path, length: file.length)
+            change.note("upToDate", "the file is up to date: \(TerminalSafeText.make(file.path))")
+        case .skipped(let path):
+            change.setPlace(Place(path: path))
+            // The length that the server sent does not describe the existing file.
+            change.completeLength = .some(nil)
+            let name = TerminalSafeText.make(path)
+            change.note("skipped", "\(name) already exists and was not replaced; nothing was downloaded")
+        case .streamed(let length, _): change.heldBytes = length
+        }
+    }
+
+    private mutating func setFile(_ path: String, length: Int64) {
+        change.completeLength = .some(length)
+        change.heldBytes = length
+        change.setPlace(Place(path: path))
+    }
+
+    /// Removes the secrets of a finished download, because its entry may stay in the registry for years.
+    ///
+    /// If the same URL with its secrets is added again, it is a new download whose file already exists.
+    private mutating func forgetSecrets() {
+        let asked = download.request
+        var request = asked
+        request.forgetSecrets()
+        guard request != asked, let options = try? StoredRequest.encode(request) else { return }
+        change.options = options
+        guard request.url != asked.url, let identity = try? request.identity() else { return }
+        let source = request.url.absoluteString
+        (change.source, change.identity) = (source, identity)
+        download.update { record, _ in (record.source, record.identity) = (source, identity) }
+    }
+
+    /// Queues a download whose expired link was renewed after `error`.
+    mutating func renew(after error: TowlineError) {
+        change.state = .init(.queued)
+        change.note("renewed", "the old link no longer works (\(error.message)); a new link replaced it")
+    }
+
+    /// Sets the state of a download whose transfer failed: it waits for a retry, is paused or failed. A command that
+    /// arrived since the end of the transfer has precedence.
+    mutating func fail(_ error: TowlineError, _ waits: inout RetryWaits, _ configuration: Configuration) {
+        if download.intent.isCommand {
+            intent = download.intent
+            return
+        }
+        switch error.code {
+        case .transient where download.request.maximumTries == nil:
+            setWait(for: .network, error.message, &waits, configuration)
+        case .diskFull: setWait(for: .diskSpace, error.message, &waits, configuration)
+        case .cancelled: change.state = .init(.paused)
+        default:
+            waits.resetCount(of: download.id)
+            change.state = .init(
+                .failed, reason: error.message, reasonCode: error.code.description, status: error.status,
+                endedAt: WallClock.milliseconds)
+            change.note("failed", error.message)
+        }
+    }
+
+    private mutating func setWait(
+        for code: WaitCode, _ reason: String, _ waits: inout RetryWaits, _ configuration: Configuration
+    ) {
+        // One note for consecutive waits: a network that is down for days does not fill the timeline.
+        let isFirst = waits.count(of: download.id) == 0
+        setWait(for: code, reason, seconds: waits.nextDelay(download.id, code, configuration))
+        if isFirst { change.note("waiting", reason) }
+    }
+
+    /// Lets the download wait before its next transfer.
+    mutating func setWait(for code: WaitCode, _ reason: String, seconds: Double) {
+        wait = RetryWaits.Wait(code: code, until: .now + .seconds(seconds))
+        change.state = .init(
+            .waiting, reason: reason, reasonCode: code.rawValue,
+            waitUntil: WallClock.milliseconds + Int64(seconds * 1000))
+    }
+
+    /// Sets the state that a command requests, such as pause or cancel, if a command ended the transfer. Before a
+    /// cancel, the caller deletes the downloaded bytes.
+    mutating func obeyCommand() {
+        switch intent {
+        case .none, .serverWait: break
+        case .restart: change.state = .init(.queued)
+        case .pause:
+            change.state = .init(.paused)
+            change.note("paused", "the download was paused")
+        case .cancel:
+            change.state = .init(.cancelled, endedAt: WallClock.milliseconds)
+            change.heldBytes = 0
+            change.note("cancelled", "the download was cancelled")
+        // The remove command waits for this end.
+        case .remove: change.state = .init(.paused)
+        // The state stays active, so that the next launch resumes the download.
+        case .close: break
+        }
+    }
+
+    /// Sets the number of downloaded bytes of an incomplete download. Only bytes in a journal are kept; a small file
+    /// has no journal.
+    mutating func keep(_ journal: JournalSummary?) { change.heldBytes = journal?.heldBytes ?? 0 }
+
+    /// The snapshot of the download as it is after `change` is in the registry.
+    var snapshot: DownloadSnapshot {
+        var record = download.recordWithName
+        if let state = change.state {
+            record.state = state.state
+            record.reason = state.reason
+            record.reasonCode = state.reasonCode
+            record.status = state.status
+            record.waitUntil = state.waitUntil
+            record.endedAt = state.endedAt
+        }
+        if let directory = change.directory { record.directory = directory }
+        if let name = change.name { record.name = name }
+        if let length = change.completeLength { record.completeLength = length }
+        if let held = change.heldBytes { record.heldBytes = held }
+        return DownloadSnapshot(record)
+    }
+}
+
+extension LiveDownload {
+    /// The entry of the download in the registry, with the file name that the transfer learned from the server.
+    var recordWithName: RegisteredDownload {
+        var record = record
+        record.name = snapshot.name ?? record.name
+        return record
+    }
+}
+
+extension RegistryChange {
+    /// Sets the new directory and the new name of the file.
+    mutating func setPlace(_ place: Place) { (directory, name) = (place.directory, place.name) }
+
+    /// Adds a note to the timeline of the download, with a stable name for programs (`kind`) and a text for people.
+    mutating func note(_ kind: String, _ message: String) {
+        entries.append(TimelineEntry(time: WallClock.milliseconds, kind: kind, message: message))
+    }
+}

@@ -1,0 +1,68 @@
+import TowlineCore
+
+/// The downloads that wait for the network, the server or disk space before they enter the queue again.
+struct RetryWaits {
+    /// The reason why a download waits, and the time when it enters the queue again.
+    struct Wait: Hashable {
+        var code: WaitCode
+        /// The time when the download enters the queue again, on the monotonic clock.
+        var until: ContinuousClock.Instant
+    }
+
+    /// The maximum delay before a retry after network failures, in seconds.
+    private static let longestDelay = 300.0
+
+    private var waits: [DownloadID: Wait] = [:]
+    /// The number of consecutive waits of each download, which lengthens the next wait. A received byte resets it.
+    private var counts: [DownloadID: Int] = [:]
+    /// The task that waits for the end of the earliest wait.
+    private var timer: Task<Void, Never>?
+
+    /// Returns the delay before the next retry of a download in seconds, and counts the wait. The delay doubles after
+    /// each further network failure.
+    mutating func nextDelay(_ id: DownloadID, _ code: WaitCode, _ configuration: Configuration) -> Double {
+        let count = count(of: id)
+        counts[id] = count + 1
+        if code == .diskSpace { return configuration.diskRetryInterval }
+        return min(Self.longestDelay, configuration.networkRetryInterval * Double(1 << min(count, 20)))
+    }
+
+    /// Returns the number of consecutive waits of a download.
+    func count(of id: DownloadID) -> Int { counts[id, default: 0] }
+
+    /// Resets the number of consecutive waits of a download.
+    mutating func resetCount(of id: DownloadID) { counts[id] = nil }
+
+    /// Returns whether a download waits.
+    func contains(_ id: DownloadID) -> Bool { waits[id] != nil }
+
+    /// Adds a download that waits.
+    mutating func add(_ id: DownloadID, _ wait: Wait) { waits[id] = wait }
+
+    /// Returns the waits that satisfy `isOver`.
+    func matching(_ isOver: (Wait) -> Bool) -> [DownloadID: Wait] { waits.filter { isOver($0.value) } }
+
+    /// Postpones the end of a wait to the time `until`. Has no effect if the download does not wait.
+    mutating func postpone(_ id: DownloadID, until time: ContinuousClock.Instant) { waits[id]?.until = time }
+
+    /// Removes the waits of these downloads, which enter the queue.
+    mutating func remove(_ ids: some Sequence<DownloadID>) { for id in ids { waits[id] = nil } }
+
+    /// Adds removed waits again, which now end at the time `until`. A wait that began meanwhile is not replaced.
+    mutating func restore(_ removed: [DownloadID: Wait], until time: ContinuousClock.Instant) {
+        for (id, wait) in removed where waits[id] == nil { waits[id] = Wait(code: wait.code, until: time) }
+    }
+
+    /// Starts the timer that calls `body` at the end of the earliest wait. Replaces an earlier timer.
+    mutating func startTimer(_ body: @escaping @Sendable () async -> Void) {
+        stopTimer()
+        guard let first = waits.values.map(\.until).min() else { return }
+        timer = Task {
+            do { try await Task.sleep(until: first, clock: .continuous) } catch { return }
+            await body()
+        }
+    }
+
+    /// Stops the timer.
+    mutating func stopTimer() { timer?.cancel() }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import Towline
+
+/// The state of a download after its transfer ended, and the delay before a retry.
+@Suite struct DownloadEndTests {
+    private static let id = DownloadID(milliseconds: 1, random: (0, 1))
+
+    private static func download(_ change: (inout DownloadRequest) -> Void = { _ in }) throws -> LiveDownload {
+        var request = DownloadRequest(
+            from: try #require(URL(string: "http://a.example/x")), to: .file(URL(fileURLWithPath: "/a/x")))
+        change(&request)
+        let record = RegisteredDownload(
+            id: id, source: "http://a.example/x", host: "http://a.example:80", directory: "/a", name: "x",
+            identity: "x", state: .active, addedAt: 1)
+        return LiveDownload(record, request, hub: SnapshotHub(), logger: nil)
+    }
+
+    private static func failure(
+        _ error: TowlineError, _ waits: inout RetryWaits, of download: LiveDownload
+    ) -> DownloadEnd {
+        var end = DownloadEnd(of: download)
+        end.fail(error, &waits, Configuration())
+        end.obeyCommand()
+        return end
+    }
+
+    @Test func consecutiveNetworkFailuresWaitLongerAndAreNotedOnce() throws {
+        let download = try Self.download()
+        var waits = RetryWaits()
+        let error = TowlineError(.transient, "no route to host")
+        let ends = (0..<2).map { _ in Self.failure(error, &waits, of: download) }
+        for end in ends {
+            #expect(end.state == .waiting && end.wait?.code == .network)
+            #expect(end.change.state?.reason == "no route to host")
+        }
+        #expect(ends.map { $0.change.entries.count } == [1, 0])
+        #expect(waits.count(of: Self.id) == 2)
+    }
+
+    @Test func aNumberOfAttemptsMakesATransientErrorFinal() throws {
+        var waits = RetryWaits()
+        let end = Self.failure(
+            TowlineError(.transient, "reset", status: 503), &waits, of: try Self.download { $0.maximumTries = 1 })
+        #expect(end.state == .failed && end.wait == nil)
+        #expect(end.change.state?.status == 503 && end.change.state?.endedAt != nil)
+    }
+
+    @Test(
+        arguments: [(.pause, .paused), (.cancel, .cancelled), (.restart, .queued), (.remove, .paused), (.close, nil)]
+            as [(LiveDownload.Intent, RegisteredState?)])
+    func aCommandDecidesTheState(_ intent: LiveDownload.Intent, _ state: RegisteredState?) throws {
+        let download = try Self.download()
+        download.end(intent)
+        var waits = RetryWaits()
+        let end = Self.failure(TowlineError(.transient, "reset"), &waits, of: download)
+        #expect(end.intent == intent && end.state == state && end.wait == nil)
+        #expect(intent.endState == state)
+    }
+
+    @Test func theDelayDoublesUpToFiveMinutes() {
+        var waits = RetryWaits()
+        let configuration = Configuration()
+        let delays = (0..<8).map { _ in waits.nextDelay(Self.id, .network, configuration) }
+        #expect(delays == [5, 10, 20, 40, 80, 160, 300, 300])
+        let forSpace = waits.nextDelay(Self.id, .diskSpace, configuration)
+        #expect(forSpace == 10)
+        waits.resetCount(of: Self.id)
+        let first = waits.nextDelay(Self.id, .network, configuration)
+        #expect(first == 5)
+    }
+
+    /// The registry could not be written when the wait ended.
+    @Test func aRestoredWaitDoesNotReplaceANewOne() {
+        var waits = RetryWaits()
+        let (old, new) = (ContinuousClock.now, ContinuousClock.now + .seconds(60))
+        let other = DownloadID(milliseconds: 2, random: (0, 1))
+        for id in [Self.id, other] { waits.add(id, RetryWaits.Wait(code: .network, until: old)) }
+        let removed = waits.matching { $0.until <= old }
+        waits.remove(removed.keys)
+        waits.add(other, RetryWaits.Wait(code: .server, until: new))
+        waits.restore(removed, until: old + .seconds(1))
+        let expected = [
+            Self.id: RetryWaits.Wait(code: .network, until: old + .seconds(1)),
+            other: RetryWaits.Wait(code: .server, until: new),
+        ]
+        #expect(waits.matching { _ in true } == expected)
+    }
+}
