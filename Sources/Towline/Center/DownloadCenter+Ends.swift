@@ -19,8 +19,7 @@ extension DownloadCenter {
             }
         }
         download.close(end.state)
-        forgetJournal(of: id)
-        if let journal { journals[id] = (journal, .now) }
+        journals.forget(id, replacement: journal)
         await write(end)
     }
 

@@ -205,7 +205,7 @@ extension DownloadCenter {
         }
         waits.resetCount(of: id)
         links.forget(id)
-        forgetJournal(of: id)
+        journals.forget(id)
         hub.publish(.removed(id))
         hub.end(id)
         pump()
@@ -214,7 +214,7 @@ extension DownloadCenter {
     /// Deletes the part file and the journal of an unfinished download.
     func discardUnfinished(_ record: RegisteredDownload) async {
         await files.discardUnfinished(record)
-        forgetJournal(of: record.id)
+        journals.forget(record.id)
     }
 
     /// Puts a download whose transfer ended into the queue again. Has no effect if the download is not in `state`.
@@ -308,7 +308,7 @@ extension DownloadCenter {
             change.host = try request.source.origin.description
         }
         try await registry.apply([change])
-        forgetJournal(of: id)
+        journals.forget(id)
         // A transfer that was claimed before the change has the old request.
         while let claiming = starting[id] { await claiming.value }
         if let download = live[id] {

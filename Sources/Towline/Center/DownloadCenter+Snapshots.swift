@@ -28,53 +28,12 @@ extension DownloadCenter {
     private func snapshot(of record: RegisteredDownload, held: JournalSummary?) -> DownloadSnapshot {
         if let end = unwritten[record.id] { return end.snapshot }
         if let download = live[record.id] { return download.snapshot }
-        var snapshot = DownloadSnapshot(record)
-        guard record.state.mayHaveJournal else { return snapshot }
-        guard let held else {
-            // Without a journal, no bytes are kept. Only an active small file has bytes and no journal.
-            if record.state != .active { snapshot.heldBytes = 0 }
-            return snapshot
-        }
-        snapshot.heldBytes = held.heldBytes
-        snapshot.completeLength = held.completeLength ?? snapshot.completeLength
-        snapshot.name = held.name
-        return snapshot
+        return DownloadSnapshot(record, held)
     }
 
-    /// Returns the journal summaries (name, size, byte ranges) of downloads without a transfer, by identifier. A value
-    /// is `nil` without a journal. A summary is cached for `journalLife`, or until a transfer changes the journal.
-    func held(_ records: [RegisteredDownload]) async -> [DownloadID: JournalSummary?] {
-        var held: [DownloadID: JournalSummary?] = [:]
-        var unread: [RegisteredDownload] = []
-        for record in records where record.state.mayHaveJournal && live[record.id] == nil {
-            if let known = journals[record.id], ContinuousClock.now - known.readAt < Self.journalLife {
-                held[record.id] = known.summary
-            } else {
-                unread.append(record)
-            }
-        }
-        if unread.isEmpty { return held }
-        let changes = journalChanges
-        let read = await files.held(unread)
-        if journals.count + read.count > Self.mostJournals { journals = [:] }
-        for (record, found) in zip(unread, read) {
-            held[record.id] = found
-            // A transfer may have changed the journal during the read.
-            if changes == journalChanges, live[record.id] == nil { journals[record.id] = (found, .now) }
-        }
-        return held
-    }
-
-    /// The maximum number of cached journal summaries.
-    private static let mostJournals = 10_000
-    /// The time after which a cached summary expires and the journal is read again, because another program may have
-    /// changed the journal.
-    private static let journalLife = Duration.seconds(10)
-
-    /// Removes the cached journal summary of a download, because a transfer or a command changes the journal.
-    func forgetJournal(of id: DownloadID) {
-        journals[id] = nil
-        journalChanges += 1
+    /// Returns the journal summaries of downloads, by identifier. Downloads with a transfer are missing.
+    private func held(_ records: [RegisteredDownload]) async -> [DownloadID: JournalSummary?] {
+        await journals.summaries(of: records.filter { live[$0.id] == nil })
     }
 
     /// Publishes the current snapshot of a download to the readers of its snapshots and events. Has no effect if the

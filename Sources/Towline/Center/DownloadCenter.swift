@@ -9,6 +9,7 @@ actor DownloadCenter {
     let services: TransferServices
     let hub: SnapshotHub
     let files: any DownloadFiles
+    let journals: JournalCache
     let configuration: Configuration
     let failures: RegistryFailures
     let hostMemory: HostMemory
@@ -26,12 +27,6 @@ actor DownloadCenter {
     let followUps: FollowUpRunner
     /// `true` if the queued downloads could not be read from the registry and must be read again.
     var mustLookAgain = false
-    /// The cached journal summaries (name, length, byte ranges) of downloads without a transfer; `summary` is `nil` if
-    /// the download has no journal.
-    var journals: [DownloadID: (summary: JournalSummary?, readAt: ContinuousClock.Instant)] = [:]
-    /// The number of calls of `forgetJournal` since the launch. A changed number means that a summary that was just
-    /// read may be outdated and is not cached.
-    var journalChanges = 0
     /// The downloads that are being marked as active in the registry. Commands wait for these tasks, after which the
     /// transfers exist.
     var starting: [DownloadID: Task<Void, Never>] = [:]
@@ -50,6 +45,7 @@ actor DownloadCenter {
         self.registry = registry
         self.services = services
         self.files = files
+        journals = JournalCache(files)
         self.configuration = configuration
         self.hub = hub
         failures = RegistryFailures(hub: hub, onTrouble: configuration.onTrouble)
@@ -229,7 +225,7 @@ actor DownloadCenter {
             let request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
             let download = LiveDownload(record, request, hub: hub, logger: configuration.logger)
             live[record.id] = download
-            forgetJournal(of: record.id)
+            journals.forget(record.id)
             admission.start(download.share)
             runs[record.id] = Task {
                 hub.publish(download.snapshot)

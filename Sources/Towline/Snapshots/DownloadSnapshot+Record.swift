@@ -44,6 +44,21 @@ extension DownloadSnapshot {
         }
     }
 
+    /// Creates the snapshot of a download that does not run from its entry in the registry and the newer summary of its
+    /// journal; `nil` if the download has no journal.
+    init(_ record: RegisteredDownload, _ journal: JournalSummary?) {
+        self.init(record)
+        guard record.state.mayHaveJournal else { return }
+        guard let journal else {
+            // Without a journal, no bytes are kept. Only an active small file has bytes and no journal.
+            if record.state != .active { heldBytes = 0 }
+            return
+        }
+        heldBytes = journal.heldBytes
+        completeLength = journal.completeLength ?? completeLength
+        name = journal.name
+    }
+
     /// Creates the snapshot of a running download from its entry in the registry and the newer snapshot of its
     /// transfer.
     init(_ record: RegisteredDownload, _ transfer: TransferSnapshot) {
