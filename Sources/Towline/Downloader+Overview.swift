@@ -8,7 +8,7 @@ extension Downloader {
 
     /// Snapshots of all running downloads, in the order in which the downloads were added.
     public var running: [DownloadSnapshot] {
-        get async throws(TowlineError) { try await center.running() }
+        get async throws(TowlineError) { try await center.runningSnapshots() }
     }
 
     /// The status of each host that running downloads use, such as its connection limit, sorted by host name.

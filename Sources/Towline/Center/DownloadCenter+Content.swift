@@ -36,13 +36,13 @@ extension DownloadCenter {
         guard let record = try await registry.download(id) else {
             throw Self.notFound
         }
-        if let download = live[id] { return download.runner.map { .transfer($0) } }
+        if let download = running[id] { return download.runner.map { .transfer($0) } }
         switch record.state {
         case .finished: return .file(try await files.content(record))
         case .queued, .active, .waiting:
             let file = try? await files.content(record)
             // The transfer may have started while the file was opened.
-            if let runner = live[id]?.runner { return .transfer(runner) }
+            if let runner = running[id]?.runner { return .transfer(runner) }
             guard let file, file.available.range(holding: offset) != nil else { return nil }
             return .file(file)
         case .paused, .failed, .cancelled:

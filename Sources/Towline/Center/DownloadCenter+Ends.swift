@@ -43,8 +43,7 @@ extension DownloadCenter {
     /// Then starts its follow-ups, its wait, or a restart that was requested during the write.
     func recordEnd(_ end: DownloadEnd) async {
         let id = end.download.id
-        live[id] = nil
-        runs[id] = nil
+        running.remove(id)
         if let wait = end.wait { waits.add(id, wait) }
         admission.end(end.download.share)
         if end.intent != .remove { hub.publish(end.snapshot) }
@@ -74,7 +73,7 @@ extension DownloadCenter {
 
     /// Starts the timer that queues waiting downloads again at the end of the earliest wait.
     func setAlarm() {
-        guard !isClosed else { return waits.stopTimer() }
+        guard !running.isClosed else { return waits.stopTimer() }
         waits.startTimer { [self] in await waitsAreOver { $0.until <= .now } }
     }
 
@@ -114,8 +113,8 @@ extension DownloadCenter {
     /// Retries all downloads that wait for the network, and ends the retry delays of running transfers. Called when the
     /// network changes.
     func networkChanged() {
-        guard !isClosed else { return }
-        for download in live.values { download.runner?.nudge() }
+        guard !running.isClosed else { return }
+        for download in running.all { download.runner?.nudge() }
         Task { await waitsAreOver { $0.code == .network } }
     }
 }

@@ -20,7 +20,7 @@ extension DownloadCenter {
         try checkOpen()
         var totals = try await registry.totals()
         // The list is updated every few seconds. Without the new bytes, the sums would be less than their parts.
-        for download in live.values {
+        for download in running.all {
             let new = download.newBytes
             totals.heldBytes = Self.clippedSum(totals.heldBytes, new.held)
             totals.completeLength = Self.clippedSum(totals.completeLength, new.complete)
@@ -35,14 +35,14 @@ extension DownloadCenter {
     }
 
     func timeline(_ id: DownloadID, after number: Int64, limit: Int) async throws(TowlineError) -> [TimelineNote] {
-        if let change = live[id]?.takeChange(progress: false) { try await registry.apply([change]) }
+        if let change = running[id]?.takeChange(progress: false) { try await registry.apply([change]) }
         _ = try await record(id)
         return try await registry.timeline(of: id, after: number, limit: min(max(1, limit), 10_000))
             .map { TimelineNote($0) }
     }
 
     func request(_ id: DownloadID) async throws(TowlineError) -> DownloadRequest {
-        if let download = live[id] { return download.request }
+        if let download = running[id] { return download.request }
         let record = try await record(id)
         return (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
     }

@@ -33,14 +33,14 @@ extension DownloadCenter {
         }
     }
 
-    func running() throws(TowlineError) -> [DownloadSnapshot] {
+    func runningSnapshots() throws(TowlineError) -> [DownloadSnapshot] {
         try checkOpen()
-        return live.values.map(\.snapshot).sorted { $0.id < $1.id }
+        return running.all.map(\.snapshot).sorted { $0.id < $1.id }
     }
 
     func hosts() throws(TowlineError) -> [HostStatus] {
         try checkOpen()
-        let counts = live.values.reduce(into: [:]) { $0[$1.share.host, default: 0] += 1 }
+        let counts = running.all.reduce(into: [:]) { $0[$1.share.host, default: 0] += 1 }
         return counts.sorted { $0.key < $1.key }.map { host, count in
             let origin = (try? HTTPURL(parsing: host))?.origin
             let wait = origin.flatMap { services.board.wait(of: $0) }
@@ -54,7 +54,7 @@ extension DownloadCenter {
     /// For a finished download, the result is the complete file.
     func segments(_ id: DownloadID) async throws(TowlineError) -> DownloadSegments {
         try checkOpen()
-        if let runner = live[id]?.runner { return DownloadSegments(await runner.segmentMap) }
+        if let runner = running[id]?.runner { return DownloadSegments(await runner.segmentMap) }
         guard let record = try await registry.download(id) else {
             throw Self.notFound
         }

@@ -77,7 +77,7 @@ extension DownloadCenter {
             }
             let record = try await record(id)
             // A transfer that started while the record was read has the download now.
-            guard hasNoTransfer(id) else { continue }
+            guard running.isFree(id) else { continue }
             switch command.effect(in: record.state) {
             case .none:
                 if command == .resume || command == .retry { overruleHost(of: record) }
@@ -96,18 +96,14 @@ extension DownloadCenter {
     /// transfer that is being started, or for the result of an ended transfer to be written to the registry.
     private func transfer(of id: DownloadID) async throws(TowlineError) -> LiveDownload? {
         while true {
-            if let claiming = starting[id] {
-                await claiming.value
-            } else if unwritten[id] != nil {
+            if let claim = running.claim(of: id) {
+                await claim.value
+            } else if running.end(of: id) != nil {
                 try await writeEnd(of: id)
             } else {
-                return live[id]
+                return running[id]
             }
         }
-    }
-
-    private func hasNoTransfer(_ id: DownloadID) -> Bool {
-        live[id] == nil && starting[id] == nil && unwritten[id] == nil
     }
 
     /// Waits until a transfer has ended and its result is in the registry.
@@ -115,7 +111,7 @@ extension DownloadCenter {
     /// - Returns: `true` if the transfer ended for the reason `intent`, or if a later pause or resume replaced this
     ///   reason. `false` if the transfer ended otherwise, so that the command must be decided again.
     private func isOver(_ download: LiveDownload, for intent: LiveDownload.Intent) async throws(TowlineError) -> Bool {
-        while live[download.id] === download, let run = runs[download.id] {
+        while let run = running.run(of: download) {
             await run.value
             try await writeEnd(of: download.id)
         }
@@ -193,7 +189,7 @@ extension DownloadCenter {
             }
             await followUps.end(id)
             let record = try await record(id)
-            guard hasNoTransfer(id) else { continue }
+            guard running.isFree(id) else { continue }
             do throws(TowlineError) {
                 if deletingFiles, record.state == .finished { try await files.removeFinished(record) }
                 if deletingFiles, record.state != .finished { await discardUnfinished(record) }
@@ -238,12 +234,12 @@ extension DownloadCenter {
         // The second pass finds downloads that changed their state during the first. Downloads that are added meanwhile
         // do not keep the command from being answered.
         for _ in 0..<2 {
-            var running = live.values.filter { group == nil || $0.share.group == group }
-            for download in running { download.end(.pause) }
+            var stopping = running.all(in: group)
+            for download in stopping { download.end(.pause) }
             _ = try await registry.changeAll(from: [.queued, .waiting], to: .paused, group: group)
-            for claiming in starting.values { await claiming.value }
-            running += live.values.filter { group == nil || $0.share.group == group }
-            for id in Set(running.map(\.id)) {
+            for claim in running.claims { await claim.value }
+            stopping += running.all(in: group)
+            for id in Set(stopping.map(\.id)) {
                 try await allowingRefusal { () throws(TowlineError) in try await pause(id) }
             }
         }
@@ -263,10 +259,7 @@ extension DownloadCenter {
 
     func resumeAll(group: String?) async throws(TowlineError) {
         try checkOpen()
-        var restarting: [LiveDownload] = []
-        for download in live.values where group == nil || download.share.group == group {
-            if download.resume() { restarting.append(download) }
-        }
+        let restarting = running.all(in: group).filter { $0.resume() }
         _ = try await registry.changeAll(from: [.paused], to: .queued, group: group)
         for download in restarting where try await !isOver(download, for: .restart) {
             try await allowingRefusal { () throws(TowlineError) in try await resume(download.id) }
@@ -293,9 +286,9 @@ extension DownloadCenter {
     ) async throws(TowlineError) {
         await requestLocks.acquire(id)
         defer { requestLocks.release(id) }
-        while let claiming = starting[id] { await claiming.value }
+        while let claim = running.claim(of: id) { await claim.value }
         let record = try await record(id)
-        var request = live[id]?.request ?? (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
+        var request = running[id]?.request ?? (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
         body(&request)
         _ = try request.options(known: nil)
         var change = RegistryChange(id)
@@ -310,8 +303,8 @@ extension DownloadCenter {
         try await registry.apply([change])
         journals.forget(id)
         // A transfer that was claimed before the change has the old request.
-        while let claiming = starting[id] { await claiming.value }
-        if let download = live[id] {
+        while let claim = running.claim(of: id) { await claim.value }
+        if let download = running[id] {
             let changed = request
             let share = download.share
             download.update { record, stored in

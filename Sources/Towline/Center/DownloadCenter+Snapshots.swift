@@ -6,8 +6,7 @@ extension DownloadCenter {
     /// Returns the snapshot of a download. Without a transfer, the progress comes from the journal. Throws
     /// `unknownDownload` if the registry does not contain the download.
     func snapshot(_ id: DownloadID) async throws(TowlineError) -> DownloadSnapshot {
-        if let end = unwritten[id] { return end.snapshot }
-        if let download = live[id] { return download.snapshot }
+        if let snapshot = running.snapshot(of: id) { return snapshot }
         let record = try await record(id)
         return await snapshots(of: [record])[0]
     }
@@ -26,14 +25,12 @@ extension DownloadCenter {
     }
 
     private func snapshot(of record: RegisteredDownload, held: JournalSummary?) -> DownloadSnapshot {
-        if let end = unwritten[record.id] { return end.snapshot }
-        if let download = live[record.id] { return download.snapshot }
-        return DownloadSnapshot(record, held)
+        running.snapshot(of: record.id) ?? DownloadSnapshot(record, held)
     }
 
     /// Returns the journal summaries of downloads, by identifier. Downloads with a transfer are missing.
     private func held(_ records: [RegisteredDownload]) async -> [DownloadID: JournalSummary?] {
-        await journals.summaries(of: records.filter { live[$0.id] == nil })
+        await journals.summaries(of: records.filter { running[$0.id] == nil })
     }
 
     /// Publishes the current snapshot of a download to the readers of its snapshots and events. Has no effect if the

@@ -2,19 +2,14 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// Results of ended transfers that are not in the registry yet, because the registry cannot be written: its disk is
-/// full or missing.
-///
-/// Until the write succeeds, the download counts as running. This prevents a second start of a download that the
-/// registry still contains as running, and prevents more running downloads than the limit.
+/// The writes of the results of ended transfers to the registry.
 extension DownloadCenter {
     /// Writes the result of an ended transfer to the registry; the download then no longer counts as running. If the
     /// registry cannot be written, publishes the result and retries later.
     func write(_ end: DownloadEnd) async {
-        let id = end.download.id
-        unwritten[id] = end
+        running.setEnd(end)
         do throws(TowlineError) {
-            try await writeEnd(of: id)
+            try await writeEnd(of: end.download.id)
         } catch {
             failures.report(error)
             hub.publish(end.snapshot)
@@ -27,21 +22,16 @@ extension DownloadCenter {
     ///
     /// - Throws: the error of the registry. The result is kept, so that the write can be retried.
     func writeEnd(of id: DownloadID) async throws(TowlineError) {
-        guard let end = unwritten[id] else { return }
+        guard let end = running.end(of: id) else { return }
         // One write for each end: a second one could overwrite later changes.
-        let writing =
-            endWrites[id]
-            ?? Task {
+        let write = running.write(of: id) {
+            Task {
                 let result = await put(end)
-                // Settling may start the download again, whose next end needs its own write.
-                endWrites[id] = nil
-                guard case .success = result else { return result }
-                unwritten[id] = nil
-                await recordEnd(end)
+                if case .success = result { await recordEnd(end) } else { running.removeWrite(of: id) }
                 return result
             }
-        endWrites[id] = writing
-        try await writing.value.get()
+        }
+        try await write.value.get()
     }
 
     private func put(_ end: DownloadEnd) async -> Result<Void, TowlineError> {
@@ -58,9 +48,9 @@ extension DownloadCenter {
     /// Starts a task that retries every second, until the results of all ended transfers are in the registry and the
     /// queued downloads could be read.
     func keepWriting() {
-        guard writing == nil, !isClosed else { return }
+        guard writing == nil, !running.isClosed else { return }
         writing = Task {
-            while !unwritten.isEmpty || mustLookAgain, !isClosed {
+            while !running.unwritten.isEmpty || mustLookAgain, !running.isClosed {
                 do { try await Task.sleep(for: RegistryFailures.retryInterval) } catch { break }
                 mustLookAgain = false
                 await writeEnds()
@@ -74,7 +64,7 @@ extension DownloadCenter {
     /// because the other writes would fail too.
     func writeEnds() async {
         do throws(TowlineError) {
-            for id in Array(unwritten.keys) { try await writeEnd(of: id) }
+            for id in running.unwritten { try await writeEnd(of: id) }
         } catch {
             return
         }

@@ -14,28 +14,20 @@ actor DownloadCenter {
     let failures: RegistryFailures
     let hostMemory: HostMemory
     var admission: Admission
-    var live: [DownloadID: LiveDownload] = [:]
+    let running = RunningDownloads()
     var waits = RetryWaits()
-    /// Results of ended transfers that are not in the registry yet. Their downloads stay in `live`.
-    var unwritten: [DownloadID: DownloadEnd] = [:]
-    /// The writes of `unwritten` results to the registry that are in progress.
-    var endWrites: [DownloadID: Task<Result<Void, TowlineError>, Never>] = [:]
-    /// The task that retries failed registry accesses (`unwritten`, `mustLookAgain`); `nil` if no retry is needed.
+    /// The task that retries failed registry accesses (results of transfers, `mustLookAgain`); `nil` if no retry is
+    /// needed.
     var writing: Task<Void, Never>?
     let requestLocks: RequestLocks
     let links: LinkRenewer
     let followUps: FollowUpRunner
     /// `true` if the queued downloads could not be read from the registry and must be read again.
     var mustLookAgain = false
-    /// The downloads that are being marked as active in the registry. Commands wait for these tasks, after which the
-    /// transfers exist.
-    var starting: [DownloadID: Task<Void, Never>] = [:]
-    var isClosed = false
     private var isPumping = false
     private var mustPumpAgain = false
     private var pulse: Task<Void, Never>?
     private var watch: Task<Void, Never>?
-    var runs: [DownloadID: Task<Void, Never>] = [:]
     private let entropy = IDSource()
 
     init(
@@ -57,13 +49,7 @@ actor DownloadCenter {
             limit: configuration.maximumRunning, hostLimit: configuration.maximumRunningPerHost)
     }
 
-    func checkOpen() throws(TowlineError) {
-        guard isClosed else { return }
-        throw TowlineError(
-            .closed,
-            "the downloader is closed: the app has called close(), or towd is stopping. "
-                + "Create a new Downloader, or start towd again")
-    }
+    func checkOpen() throws(TowlineError) { try running.checkOpen() }
 
     // MARK: Adding
 
@@ -120,7 +106,7 @@ actor DownloadCenter {
     private func revive(
         _ id: DownloadID, as request: DownloadRequest, _ asked: RegisteredDownload
     ) async throws(TowlineError) -> Bool {
-        guard live[id] == nil, let record = try await registry.download(id) else { return true }
+        guard running[id] == nil, let record = try await registry.download(id) else { return true }
         switch record.state {
         case .finished:
             if await files.hasFinished(record), request.existing != .update { return true }
@@ -172,13 +158,13 @@ actor DownloadCenter {
             repeat {
                 mustPumpAgain = false
                 await fill()
-            } while mustPumpAgain && !isClosed
+            } while mustPumpAgain && !running.isClosed
             isPumping = false
         }
     }
 
     private func fill() async {
-        while admission.room > 0, !isClosed {
+        while admission.room > 0, !running.isClosed {
             let next: [RegisteredDownload]
             do throws(TowlineError) {
                 next = try await registry.nextQueued(
@@ -191,18 +177,18 @@ actor DownloadCenter {
             }
             var starting: [RegisteredDownload] = []
             for record in next
-            where live[record.id] == nil && admission.admits(Admission.Share(record)) {
+            where running[record.id] == nil && admission.admits(Admission.Share(record)) {
                 admission.start(Admission.Share(record))
                 starting.append(record)
             }
-            guard !starting.isEmpty, !isClosed else { return }
+            guard !starting.isEmpty, !running.isClosed else { return }
             await start(starting)
         }
     }
 
     private func start(_ records: [RegisteredDownload]) async {
         let claiming = Task { await claim(records) }
-        for record in records { starting[record.id] = claiming }
+        running.beginClaim(records.map(\.id), claiming)
         await claiming.value
     }
 
@@ -215,22 +201,20 @@ actor DownloadCenter {
         var claimed = try? await registry.claim(ids)
         // A registry that cannot be written for lack of space does not keep downloads from running.
         if claimed == nil { claimed = try? await registry.downloads(ids).filter { $0.state == .queued } }
-        for record in records {
-            starting[record.id] = nil
-            admission.end(Admission.Share(record))
-        }
-        guard !isClosed else { return }
+        running.endClaim(ids)
+        for record in records { admission.end(Admission.Share(record)) }
+        guard !running.isClosed else { return }
         for var record in claimed ?? [] {
             record.state = .active
             let request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
             let download = LiveDownload(record, request, hub: hub, logger: configuration.logger)
-            live[record.id] = download
+            let run = Task {
+                hub.publish(download.snapshot)
+                await self.run(download)
+            }
+            running.begin(download, run)
             journals.forget(record.id)
             admission.start(download.share)
-            runs[record.id] = Task {
-                hub.publish(download.snapshot)
-                await run(download)
-            }
         }
         keepPulse()
     }
@@ -274,7 +258,7 @@ actor DownloadCenter {
         pulse = Task {
             var told = 0
             var written = ContinuousClock.now
-            while !live.isEmpty, !isClosed {
+            while !running.isEmpty, !running.isClosed {
                 // Many readers of many downloads get fewer snapshots, because receiving bytes has priority.
                 let interval = max(configuration.snapshotInterval, Double(told) / Self.tellingsPerSecond)
                 try? await Task.sleep(for: .seconds(min(interval, Self.longestInterval)))
@@ -283,7 +267,7 @@ actor DownloadCenter {
                 told = await beat(withProgress: isTime)
             }
             pulse = nil
-            if !live.isEmpty, !isClosed { keepPulse() }
+            if !running.isEmpty, !running.isClosed { keepPulse() }
         }
     }
 
@@ -293,7 +277,7 @@ actor DownloadCenter {
     private func beat(withProgress: Bool) async -> Int {
         var changes: [RegistryChange] = []
         var told = 0
-        for download in live.values {
+        for download in running.all {
             if hub.hasReaders, let snapshot = download.takeDirtySnapshot() { told += hub.publish(snapshot) }
             if let change = download.takeChange(progress: withProgress) { changes.append(change) }
         }
@@ -302,7 +286,7 @@ actor DownloadCenter {
                 try await registry.apply(changes)
             } catch {
                 failures.report(error)
-                for change in changes { live[change.id]?.putBack(change) }
+                for change in changes { running[change.id]?.putBack(change) }
             }
         }
         return told
@@ -353,9 +337,9 @@ actor DownloadCenter {
 
     /// Stops all transfers and follow-ups and waits for their end. The next launch resumes them.
     func close() async {
-        guard !isClosed else { return await awaitRuns() }
-        isClosed = true
-        for download in live.values { download.end(.close) }
+        guard !running.isClosed else { return await awaitRuns() }
+        running.close()
+        for download in running.all { download.end(.close) }
         watch?.cancel()
         waits.stopTimer()
         writing?.cancel()
@@ -372,6 +356,6 @@ actor DownloadCenter {
     }
 
     private func awaitRuns() async {
-        for run in runs.values { await run.value }
+        for run in running.runs { await run.value }
     }
 }

@@ -1,0 +1,134 @@
+import Synchronization
+import TowlineCore
+import TowlineEngine
+
+/// The running downloads: from the moment when they are taken from the queue until the results of their transfers are
+/// in the registry.
+///
+/// A result is not in the registry while the registry cannot be written, because its disk is full or missing. Until
+/// then, the download counts as running. This prevents a second start of a download that the registry still contains
+/// as running, and prevents more running downloads than the limit.
+final class RunningDownloads: Sendable {
+    /// The write of the result of a transfer to the registry.
+    typealias EndWrite = Task<Result<Void, TowlineError>, Never>
+
+    private struct Entry {
+        let download: LiveDownload
+        /// The task that runs the transfer.
+        let run: Task<Void, Never>
+        /// The result of the ended transfer, which is not in the registry yet.
+        var end: DownloadEnd?
+        /// The write of `end` that is in progress.
+        var write: EndWrite?
+    }
+
+    private struct State {
+        var entries: [DownloadID: Entry] = [:]
+        /// The downloads that are being marked as active in the registry. After these tasks, the transfers exist.
+        var claims: [DownloadID: Task<Void, Never>] = [:]
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+
+    // MARK: Closing
+
+    /// `true` after `close`. No download starts any more.
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    func close() { state.withLock { $0.isClosed = true } }
+
+    /// Throws `closed` after `close`.
+    func checkOpen() throws(TowlineError) {
+        guard isClosed else { return }
+        throw TowlineError(
+            .closed,
+            "the downloader is closed: the app has called close(), or towd is stopping. "
+                + "Create a new Downloader, or start towd again")
+    }
+
+    // MARK: Transfers
+
+    /// The running download with this identifier; `nil` if the download has no transfer.
+    subscript(_ id: DownloadID) -> LiveDownload? { state.withLock { $0.entries[id]?.download } }
+
+    /// All downloads with a transfer.
+    var all: [LiveDownload] { state.withLock { $0.entries.values.map(\.download) } }
+
+    /// Returns the downloads with a transfer that belong to a group; all if `group` is `nil`.
+    func all(in group: String?) -> [LiveDownload] { all.filter { group == nil || $0.share.group == group } }
+
+    var isEmpty: Bool { state.withLock { $0.entries.isEmpty } }
+
+    /// Returns the current snapshot of a running download; `nil` if the download does not run.
+    func snapshot(of id: DownloadID) -> DownloadSnapshot? {
+        guard let entry = state.withLock({ $0.entries[id] }) else { return nil }
+        return entry.end?.snapshot ?? entry.download.snapshot
+    }
+
+    /// Returns whether a download has no transfer and none is being started.
+    func isFree(_ id: DownloadID) -> Bool { state.withLock { $0.entries[id] == nil && $0.claims[id] == nil } }
+
+    /// Adds a download whose transfer starts, and the task that runs the transfer.
+    func begin(_ download: LiveDownload, _ run: Task<Void, Never>) {
+        state.withLock { $0.entries[download.id] = Entry(download: download, run: run) }
+    }
+
+    /// Returns the task that runs the transfer of `download`; `nil` if its result is in the registry.
+    func run(of download: LiveDownload) -> Task<Void, Never>? {
+        guard let entry = state.withLock({ $0.entries[download.id] }), entry.download === download else { return nil }
+        return entry.run
+    }
+
+    /// The tasks that run transfers.
+    var runs: [Task<Void, Never>] { state.withLock { $0.entries.values.map(\.run) } }
+
+    /// Removes a download whose result is in the registry.
+    func remove(_ id: DownloadID) { state.withLock { $0.entries[id] = nil } }
+
+    // MARK: Starting
+
+    /// Adds downloads that `claim` marks as active in the registry.
+    func beginClaim(_ ids: [DownloadID], _ claim: Task<Void, Never>) {
+        state.withLock { state in
+            for id in ids { state.claims[id] = claim }
+        }
+    }
+
+    func endClaim(_ ids: [DownloadID]) {
+        state.withLock { state in
+            for id in ids { state.claims[id] = nil }
+        }
+    }
+
+    /// Returns the task that is starting the transfer of a download. Commands wait for its end.
+    func claim(of id: DownloadID) -> Task<Void, Never>? { state.withLock { $0.claims[id] } }
+
+    /// The tasks that are starting transfers.
+    var claims: [Task<Void, Never>] { state.withLock { Array($0.claims.values) } }
+
+    // MARK: Results
+
+    /// Sets the result of an ended transfer, until `remove` is called.
+    func setEnd(_ end: DownloadEnd) { state.withLock { $0.entries[end.download.id]?.end = end } }
+
+    /// Returns the result of an ended transfer that is not in the registry yet.
+    func end(of id: DownloadID) -> DownloadEnd? { state.withLock { $0.entries[id]?.end } }
+
+    /// The downloads whose results are not in the registry yet.
+    var unwritten: [DownloadID] {
+        state.withLock { $0.entries.values.filter { $0.end != nil }.map(\.download.id) }
+    }
+
+    /// Returns the running write of a download's result. If no write runs, starts one with `start`.
+    func write(of id: DownloadID, orStart start: () -> EndWrite) -> EndWrite {
+        state.withLock { state in
+            let write = state.entries[id]?.write ?? start()
+            state.entries[id]?.write = write
+            return write
+        }
+    }
+
+    /// Removes the failed write of a result, so that it can be retried.
+    func removeWrite(of id: DownloadID) { state.withLock { $0.entries[id]?.write = nil } }
+}
