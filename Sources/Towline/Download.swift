@@ -24,7 +24,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     ///
     /// The progress of a download that does not run is read from its journal. No request is sent.
     public var snapshot: DownloadSnapshot {
-        get async throws(TowlineError) { try await center.snapshot(id) }
+        get async throws(TowlineError) { try await center.list.snapshot(id) }
     }
 
     /// The current snapshot, followed by a new snapshot after each change.
@@ -33,7 +33,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// snapshot with the state finished, failed or cancelled, when the download is removed, or when the downloader
     /// closes. A slow reader receives only the newest snapshot and does not slow down the download.
     public var snapshots: AsyncStream<DownloadSnapshot> {
-        get async { await hub.stream(id) { try? await center.snapshot(id) } }
+        get async { await hub.stream(id) { try? await center.list.snapshot(id) } }
     }
 
     /// Waits until the download is finished and returns the URL of the file.
@@ -60,7 +60,7 @@ public struct Download: Sendable, Identifiable, Hashable {
                 throw TowlineError(
                     .cancelled, "waiting for the end of the download was cancelled; the download is not affected")
             }
-            try await center.checkOpen()
+            try center.running.checkOpen()
             throw TowlineError(.cancelled, "the download was removed from the list")
         }
     }
@@ -69,7 +69,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     ///
     /// - Throws: `unknownDownload` if the download was removed.
     public var segments: DownloadSegments {
-        get async throws(TowlineError) { try await center.segments(id) }
+        get async throws(TowlineError) { try await center.list.segments(id) }
     }
 
     /// The bytes of the download, which can be read while they arrive.
@@ -82,7 +82,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     ///   `unusableDestination` if the finished file was deleted or changed; `unknownDownload` if the download was
     ///   removed; `cancelled` if the current task was cancelled.
     public var content: DownloadContent {
-        get async throws(TowlineError) { try await DownloadContent(id, center) }
+        get async throws(TowlineError) { try await DownloadContent(id, center.list) }
     }
 
     /// Returns notes of the timeline, the history of the download: those with a number greater than `number`, oldest
@@ -92,7 +92,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     ///   - number: the number of the last note that the caller has read; 0 for all notes.
     ///   - limit: the maximum number of notes. The nearest value replaces one outside 1 to 10,000.
     public func timeline(after number: Int64 = 0, limit: Int = 1000) async throws(TowlineError) -> [TimelineNote] {
-        try await center.timeline(id, after: number, limit: limit)
+        try await center.list.timeline(id, after: number, limit: limit)
     }
 
     /// Calls `body` with each snapshot of ``snapshots`` until the observation is cancelled or released.
@@ -228,7 +228,7 @@ public struct Download: Sendable, Identifiable, Hashable {
 
     /// The request of this download, including its secrets.
     public var request: DownloadRequest {
-        get async throws(TowlineError) { try await center.request(id) }
+        get async throws(TowlineError) { try await center.list.request(id) }
     }
 }
 

@@ -8,12 +8,12 @@ extension Downloader {
 
     /// Snapshots of all running downloads, in the order in which the downloads were added.
     public var running: [DownloadSnapshot] {
-        get async throws(TowlineError) { try await center.runningSnapshots() }
+        get async throws(TowlineError) { try center.list.runningDownloads() }
     }
 
     /// The status of each host that running downloads use, such as its connection limit, sorted by host name.
     public var hosts: [HostStatus] {
-        get async throws(TowlineError) { try await center.hosts() }
+        get async throws(TowlineError) { try center.list.hosts() }
     }
 
     /// Returns the handle of the download whose identifier begins or ends with the abbreviation `short`.
@@ -25,6 +25,6 @@ extension Downloader {
     /// - Throws: `unusableOption` if more than one download matches.
     public func download(named short: String) async throws(TowlineError) -> Download? {
         if let id = DownloadID(short) { return try await download(id) }
-        return try await center.find(short).map { Download(id: $0, center: center, hub: hub) }
+        return try await center.list.find(short).map { Download(id: $0, center: center, hub: hub) }
     }
 }

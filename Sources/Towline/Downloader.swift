@@ -111,31 +111,31 @@ public final class Downloader: Sendable {
 
     /// Returns the handle of a download, or `nil` if the list does not contain this identifier.
     public func download(_ id: DownloadID) async throws(TowlineError) -> Download? {
-        guard try await center.exists(id) else { return nil }
+        guard try await center.list.exists(id) else { return nil }
         return Download(id: id, center: center, hub: hub)
     }
 
     /// Returns one page of the list of downloads: a snapshot (state and progress) of each download that matches the
     /// query. Sends no request to any server.
     public func downloads(_ query: DownloadQuery = DownloadQuery()) async throws(TowlineError) -> DownloadPage {
-        try await center.page(query)
+        try await center.list.page(query)
     }
 
     /// Returns the handles of the downloads that match a query, one page at a time, as ``downloads(_:)`` does.
     public func handles(_ query: DownloadQuery = DownloadQuery()) async throws(TowlineError) -> [Download] {
-        try await center.page(query).downloads.map { Download(id: $0.id, center: center, hub: hub) }
+        try await center.list.page(query).downloads.map { Download(id: $0.id, center: center, hub: hub) }
     }
 
     /// Returns the current snapshots of several downloads, in the given order.
     ///
     /// The list is read once for all of them. Downloads that were removed are missing from the result.
     public func snapshots(of downloads: [Download]) async throws(TowlineError) -> [DownloadSnapshot] {
-        try await center.snapshots(downloads.map(\.id))
+        try await center.list.snapshots(downloads.map(\.id))
     }
 
     /// The number of downloads in each state, and the sums of the downloaded bytes and of the known file sizes.
     public var totals: DownloadTotals {
-        get async throws(TowlineError) { try await center.totals() }
+        get async throws(TowlineError) { try await center.list.totals() }
     }
 
     /// Adds the unfinished downloads in a directory that are not in the list yet, and returns their handles.

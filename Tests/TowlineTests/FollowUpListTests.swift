@@ -78,7 +78,7 @@ import TowlineEngine
         try await scene.wait { await steps.calls.count == 1 }
         try FileManager.default.removeItem(at: scene.site.downloads.appendingPathComponent("file"))
         #expect(try await add() == id)
-        try await scene.wait { try await scene.center.snapshot(id).heldBytes < Self.version.length }
+        try await scene.wait { try await scene.center.list.snapshot(id).heldBytes < Self.version.length }
         if isLate {
             try await scene.wait { try await scene.registry.download(id)?.state == .finished }
             await steps.letGo()
@@ -87,7 +87,7 @@ import TowlineEngine
             try await scene.wait { !scene.center.followUps.isPerforming(id) }
             #expect(try await scene.registry.download(id)?.state != .finished)
         }
-        try await scene.wait { try await scene.center.snapshot(id).followUp == .done }
+        try await scene.wait { try await scene.center.list.snapshot(id).followUp == .done }
         #expect(await steps.calls.count == 2)
         #expect(scene.site.holds("file", Self.version))
         try await scene.wait { try await scene.registry.values(prefix: "follow/").isEmpty }

@@ -59,7 +59,7 @@ import TowlineRegistry
         await registry.letGo()
         try await paused
         try await resumed
-        while try await center.snapshot(id).state != .finished { try await Task.sleep(for: .milliseconds(20)) }
+        while try await center.list.snapshot(id).state != .finished { try await Task.sleep(for: .milliseconds(20)) }
         #expect(await registry.written.count { $0 == .paused } == 1)
         await center.close()
         await site.server.stop()
@@ -77,7 +77,7 @@ import TowlineRegistry
             await site.server.log.wait { $0.bodyBytesServed("/file") > 200_000 }
             if all { try await center.pauseAll(group: nil) } else { try await center.pause(id) }
             #expect(try await registry.download(id)?.state == .paused)
-            #expect(try await center.snapshot(id).state == .paused)
+            #expect(try await center.list.snapshot(id).state == .paused)
             try await center.remove(id, deletingFiles: true)
         }
         await center.close()
@@ -112,7 +112,7 @@ import TowlineRegistry
             }
         }
         #expect(try await registry.download(id)?.state == .cancelled)
-        #expect(try await center.snapshot(id).state == .cancelled)
+        #expect(try await center.list.snapshot(id).state == .cancelled)
         await center.close()
         await site.server.stop()
     }

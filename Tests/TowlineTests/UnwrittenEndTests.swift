@@ -13,7 +13,7 @@ import TowlineEngine
         let scene = try await Scene(["/file": Resource(Self.version)])
         await scene.registry.fill()
         let id = try await scene.add("/file")
-        try await scene.wait { try await scene.center.snapshot(id).state == .finished }
+        try await scene.wait { try await scene.center.list.snapshot(id).state == .finished }
         #expect(scene.site.holds("file", Self.version))
         #expect(try await scene.registry.download(id)?.state != .finished)
         await scene.registry.fill(false)
@@ -28,13 +28,13 @@ import TowlineEngine
         let scene = try await Scene(["/file": Resource(Self.version, behaviour: .always(.status(404)))])
         await scene.registry.fill()
         let id = try await scene.add("/file")
-        try await scene.wait { try await scene.center.snapshot(id).state == .failed }
+        try await scene.wait { try await scene.center.list.snapshot(id).state == .failed }
         let asked = scene.site.server.log.requests.count
         // The write is retried and refused again.
         let refusals = await scene.registry.refusals
         try await scene.wait { await scene.registry.refusals > refusals + 1 }
         #expect(scene.site.server.log.requests.count == asked)
-        #expect(try await scene.center.snapshot(id).error?.status == 404)
+        #expect(try await scene.center.list.snapshot(id).error?.status == 404)
         await scene.registry.fill(false)
         try await scene.wait { try await scene.registry.download(id)?.state == .failed }
         await scene.end()
@@ -46,7 +46,7 @@ import TowlineEngine
         await scene.site.server.refuseConnections()
         await scene.registry.fill()
         let id = try await scene.add("/file")
-        try await scene.wait { try await scene.center.snapshot(id).state == .waiting(.network) }
+        try await scene.wait { try await scene.center.list.snapshot(id).state == .waiting(.network) }
         try await scene.site.server.acceptConnections()
         await scene.registry.fill(false)
         try await scene.wait { try await scene.registry.download(id)?.state == .finished }
@@ -58,7 +58,7 @@ import TowlineEngine
     @Test(.timeLimit(.minutes(1))) func removingSaysThatItCannot() async throws {
         let scene = try await Scene(["/file": Resource(Self.version, rate: 200_000)])
         let id = try await scene.add("/file")
-        try await scene.wait { try await scene.center.snapshot(id).heldBytes > 0 }
+        try await scene.wait { try await scene.center.list.snapshot(id).heldBytes > 0 }
         await scene.registry.fill()
         let error = await #expect(throws: TowlineError.self) {
             try await scene.center.remove(id, deletingFiles: true)
@@ -94,7 +94,7 @@ import TowlineEngine
         let scene = try await Scene(["/file": Resource(Self.version)])
         await scene.registry.fill()
         let id = try await scene.add("/file")
-        try await scene.wait { try await scene.center.snapshot(id).state == .finished }
+        try await scene.wait { try await scene.center.list.snapshot(id).state == .finished }
         await scene.center.close()
         let asked = scene.site.server.log.requests.count
         let downloader = try await scene.site.downloader()

@@ -4,21 +4,6 @@ import TowlineEngine
 
 /// Commands for one download in the registry or for all of them: pause, resume, retry, cancel, remove and changes.
 extension DownloadCenter {
-    static let notFound = TowlineError(
-        .unknownDownload, "the download was removed from the list. Add the URL again to download the file")
-
-    /// Returns the entry of a download in the registry. Throws `unknownDownload` if the registry does not contain it.
-    func record(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload {
-        try checkOpen()
-        guard let record = try await registry.download(id) else {
-            throw TowlineError(
-                .unknownDownload,
-                "download \(id) is not in the list: it was removed or never existed. "
-                    + "Add the URL again to download the file")
-        }
-        return record
-    }
-
     func pause(_ id: DownloadID) async throws(TowlineError) {
         try await carryOut(.pause, id) { $0.end(.pause) }
     }
@@ -75,7 +60,7 @@ extension DownloadCenter {
                 if try await isOver(download, for: intent) { return }
                 continue
             }
-            let record = try await record(id)
+            let record = try await list.record(id)
             // A transfer that started while the record was read has the download now.
             guard running.isFree(id) else { continue }
             switch command.effect(in: record.state) {
@@ -163,7 +148,7 @@ extension DownloadCenter {
     private func retryFollowUp(of id: DownloadID) async throws(TowlineError) -> Bool {
         await requestLocks.acquire(id)
         defer { requestLocks.release(id) }
-        let record = try await record(id)
+        let record = try await list.record(id)
         guard record.state == .finished else { return false }
         guard case .failed(let number, _) = FollowUpState(code: record.reasonCode, reason: record.reason) else {
             throw illegal("retried", record)
@@ -188,7 +173,7 @@ extension DownloadCenter {
                 continue
             }
             await followUps.end(id)
-            let record = try await record(id)
+            let record = try await list.record(id)
             guard running.isFree(id) else { continue }
             do throws(TowlineError) {
                 if deletingFiles, record.state == .finished { try await files.removeFinished(record) }
@@ -225,6 +210,25 @@ extension DownloadCenter {
         return TowlineError(
             .illegalTransition,
             "\(name) cannot be \(action) because the download is \(record.state); nothing was changed")
+    }
+
+    /// Adds the unfinished downloads whose journals are in a directory and that are not in the list of downloads. They
+    /// are added paused.
+    func adopt(_ directory: String) async throws(TowlineError) -> [DownloadID] {
+        try checkOpen()
+        var requests: [DownloadRequest] = []
+        for file in await files.unfinished(in: directory) {
+            guard var request = DownloadRequest(file) else { continue }
+            request.startsPaused = true
+            if try await !list.contains(file) { requests.append(request) }
+        }
+        return try await add(requests)
+    }
+
+    func move(_ id: DownloadID, before other: DownloadID?) async throws(TowlineError) {
+        _ = try await list.record(id)
+        try await registry.move(id, before: other)
+        await publish(id)
     }
 
     // MARK: All downloads
@@ -268,15 +272,6 @@ extension DownloadCenter {
         pump()
     }
 
-    /// Publishes a change of many downloads: one event `listChanged`, and a snapshot of each download that has a
-    /// snapshot stream.
-    private func publishList() async {
-        guard hub.hasReaders else { return }
-        let records = (try? await registry.downloads(hub.followed)) ?? []
-        for snapshot in await snapshots(of: records) { hub.publish(snapshot) }
-        hub.publish(.listChanged)
-    }
-
     // MARK: Changes of a request
 
     /// Changes the request of a download with `body` and writes it to the registry. If `restarts` is `true`, a running
@@ -287,7 +282,7 @@ extension DownloadCenter {
         await requestLocks.acquire(id)
         defer { requestLocks.release(id) }
         while let claim = running.claim(of: id) { await claim.value }
-        let record = try await record(id)
+        let record = try await list.record(id)
         var request = running[id]?.request ?? (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
         body(&request)
         _ = try request.options(known: nil)

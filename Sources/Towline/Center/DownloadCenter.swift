@@ -14,7 +14,8 @@ actor DownloadCenter {
     let failures: RegistryFailures
     let hostMemory: HostMemory
     var admission: Admission
-    let running = RunningDownloads()
+    let running: RunningDownloads
+    let list: DownloadList
     var waits = RetryWaits()
     /// The task that retries failed registry accesses (results of transfers, `mustLookAgain`); `nil` if no retry is
     /// needed.
@@ -37,7 +38,10 @@ actor DownloadCenter {
         self.registry = registry
         self.services = services
         self.files = files
+        running = RunningDownloads()
         journals = JournalCache(files)
+        list = DownloadList(
+            registry: registry, files: files, journals: journals, running: running, board: services.board, hub: hub)
         self.configuration = configuration
         self.hub = hub
         failures = RegistryFailures(hub: hub, onTrouble: configuration.onTrouble)
@@ -142,6 +146,29 @@ actor DownloadCenter {
         waits.resetCount(of: id)
         await publish(id)
         return true
+    }
+
+    // MARK: Limits
+
+    func limits() throws(TowlineError) -> DownloadLimits {
+        try checkOpen()
+        return DownloadLimits(
+            maximumRunning: admission.limit, maximumRunningPerHost: admission.hostLimit,
+            rateLimit: services.limiter.rate, groups: admission.groupLimits)
+    }
+
+    /// Changes a limit and stores it in the registry. Throws `unusableOption` if the limit is outside its range.
+    func set(_ limit: StoredLimit) async throws(TowlineError) {
+        try limit.check()
+        try checkOpen()
+        try await registry.setValue(limit.value, for: limit.name)
+        apply(limit)
+        pump()
+    }
+
+    private func apply(_ limit: StoredLimit) {
+        admission.set(limit)
+        if case .rate(let rate) = limit { services.limiter.setRate(rate) }
     }
 
     // MARK: Running
@@ -305,6 +332,13 @@ actor DownloadCenter {
         _ = try await registry.changeAll(from: [.active, .waiting], to: next, group: nil)
         try await followUps.resume { [self] id in await publish(id) }
         pump()
+    }
+
+    /// Loads the limits that an earlier process stored in the registry.
+    private func recallLimits() async throws(TowlineError) {
+        for (name, value) in try await registry.values(prefix: StoredLimit.prefix) {
+            if let limit = StoredLimit(name: name, value: value) { apply(limit) }
+        }
     }
 
     /// Updates the name, size and progress of interrupted downloads in the registry from their journals, which are

@@ -25,9 +25,9 @@ struct ContentBinding: Sendable {
 
     /// Returns the version of the bytes that a new reader of a download gets. Waits until the download has started and
     /// received a response, or has bytes on the disk.
-    static func first(of id: DownloadID, _ center: DownloadCenter) async throws(TowlineError) -> ContentBinding {
+    static func first(of id: DownloadID, _ list: DownloadList) async throws(TowlineError) -> ContentBinding {
         while true {
-            switch try await center.contentSource(id, at: 0) {
+            switch try await list.contentSource(id, at: 0) {
             case .file(let file): return ContentBinding(file)
             case .transfer(let runner):
                 let reading = await TransferReading(runner)

@@ -15,13 +15,13 @@ actor ContentCursor {
     }
 
     private let id: DownloadID
-    private let center: DownloadCenter
+    private let list: DownloadList
     private var binding: ContentBinding
     private var rest: ByteRange
     private var place = Place.unknown
 
-    init(_ id: DownloadID, _ center: DownloadCenter, _ binding: ContentBinding, _ range: ByteRange) {
-        (self.id, self.center, self.binding, rest) = (id, center, binding, range)
+    init(_ id: DownloadID, _ list: DownloadList, _ binding: ContentBinding, _ range: ByteRange) {
+        (self.id, self.list, self.binding, rest) = (id, list, binding, range)
     }
 
     /// Waits for the next bytes and returns them, at most 256 KiB; `nil` at the end of the range. Throws
@@ -53,7 +53,7 @@ actor ContentCursor {
         .cancelled, "reading the content of the download was cancelled; the download is not affected")
 
     private func find() async throws(TowlineError) {
-        switch try await center.contentSource(id, at: rest.lowerBound) {
+        switch try await list.contentSource(id, at: rest.lowerBound) {
         case .file(let file):
             guard await binding.holds(file) else { throw Self.changed }
             place = .file(file)
@@ -94,7 +94,7 @@ actor ContentCursor {
         let bytes = try await file.read(at: offset, atMost: count)
         if !bytes.isEmpty { return bytes }
         place = .unknown
-        if case .file(let other) = try await center.contentSource(id, at: offset),
+        if case .file(let other) = try await list.contentSource(id, at: offset),
             other.available.range(holding: offset) == nil
         {
             throw TowlineError(

@@ -11,13 +11,13 @@ public struct DownloadContent: Sendable {
     /// The version of the file: contents with the same version have the same bytes. `nil` if the version is unknown.
     public let version: String?
     private let id: DownloadID
-    private let center: DownloadCenter
+    private let list: DownloadList
     private let binding: ContentBinding
 
-    init(_ id: DownloadID, _ center: DownloadCenter) async throws(TowlineError) {
-        binding = try await ContentBinding.first(of: id, center)
+    init(_ id: DownloadID, _ list: DownloadList) async throws(TowlineError) {
+        binding = try await ContentBinding.first(of: id, list)
         (completeLength, version) = (binding.completeLength, binding.version)
-        (self.id, self.center) = (id, center)
+        (self.id, self.list) = (id, list)
     }
 
     /// Returns a sequence of the bytes in a range, as `Data` values of at most 256 KiB.
@@ -33,7 +33,7 @@ public struct DownloadContent: Sendable {
     public func bytes(in range: Range<Int64>? = nil) -> Bytes {
         let lower = max(0, range?.lowerBound ?? 0)
         return Bytes(
-            id: id, center: center, binding: binding,
+            id: id, list: list, binding: binding,
             range: ByteRange(lower, max(lower, min(range?.upperBound ?? .max, completeLength ?? .max))))
     }
 
@@ -44,13 +44,13 @@ public struct DownloadContent: Sendable {
         /// The error that ends the sequence early.
         public typealias Failure = TowlineError
         let id: DownloadID
-        let center: DownloadCenter
+        let list: DownloadList
         let binding: ContentBinding
         let range: ByteRange
 
         /// Returns an iterator that starts at the beginning of the range.
         public func makeAsyncIterator() -> Iterator {
-            Iterator(cursor: ContentCursor(id, center, binding, range))
+            Iterator(cursor: ContentCursor(id, list, binding, range))
         }
 
         /// The iterator of `Bytes`.

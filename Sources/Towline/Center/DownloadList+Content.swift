@@ -10,13 +10,13 @@ enum ContentSource: Sendable {
     case file(ContentFile)
 }
 
-extension DownloadCenter {
+extension DownloadList {
     /// Returns the source of a download's bytes: its running transfer, or a file on the disk. Waits until the download
     /// has started.
     ///
     /// - Parameter offset: the offset of the first byte to read. If a waiting download has this byte on the disk, the
     ///   function returns without waiting.
-    nonisolated func contentSource(_ id: DownloadID, at offset: Int64) async throws(TowlineError) -> ContentSource {
+    func contentSource(_ id: DownloadID, at offset: Int64) async throws(TowlineError) -> ContentSource {
         while true {
             // Subscribes before the first look, so that no change in between is missed.
             let changes = hub.stream(id)
@@ -32,7 +32,7 @@ extension DownloadCenter {
     /// Returns the transfer or the file that can supply the byte at `offset`; `nil` if the download must start first.
     /// Throws `illegalTransition` if the download does not start automatically and has no bytes on the disk.
     private func presentSource(_ id: DownloadID, at offset: Int64) async throws(TowlineError) -> ContentSource? {
-        try checkOpen()
+        try running.checkOpen()
         guard let record = try await registry.download(id) else {
             throw Self.notFound
         }

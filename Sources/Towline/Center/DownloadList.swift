@@ -2,22 +2,44 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// Queries and changes of the list of downloads in the registry.
-extension DownloadCenter {
+/// The queries about the list of downloads. They send no request to any server.
+struct DownloadList: Sendable {
+    let registry: any Registry
+    let files: any DownloadFiles
+    let journals: JournalCache
+    let running: RunningDownloads
+    let board: HostBoard
+    let hub: SnapshotHub
+
+    static let notFound = TowlineError(
+        .unknownDownload, "the download was removed from the list. Add the URL again to download the file")
+
+    /// Returns the entry of a download in the registry. Throws `unknownDownload` if the registry does not contain it.
+    func record(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload {
+        try running.checkOpen()
+        guard let record = try await registry.download(id) else {
+            throw TowlineError(
+                .unknownDownload,
+                "download \(id) is not in the list: it was removed or never existed. "
+                    + "Add the URL again to download the file")
+        }
+        return record
+    }
+
     func exists(_ id: DownloadID) async throws(TowlineError) -> Bool {
-        try checkOpen()
+        try running.checkOpen()
         return try await registry.download(id) != nil
     }
 
     func page(_ query: DownloadQuery) async throws(TowlineError) -> DownloadPage {
-        try checkOpen()
+        try running.checkOpen()
         let page = try await registry.page(RegistryQuery(query))
         return DownloadPage(
             downloads: await snapshots(of: page.downloads), next: page.next.map { DownloadCursor(text: $0.text) })
     }
 
     func totals() async throws(TowlineError) -> DownloadTotals {
-        try checkOpen()
+        try running.checkOpen()
         var totals = try await registry.totals()
         // The list is updated every few seconds. Without the new bytes, the sums would be less than their parts.
         for download in running.all {
@@ -47,26 +69,41 @@ extension DownloadCenter {
         return (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
     }
 
-    func move(_ id: DownloadID, before other: DownloadID?) async throws(TowlineError) {
-        _ = try await record(id)
-        try await registry.move(id, before: other)
-        await publish(id)
+    // MARK: Snapshots
+
+    /// Returns the snapshot of a download. Without a transfer, the progress comes from the journal. Throws
+    /// `unknownDownload` if the registry does not contain the download.
+    func snapshot(_ id: DownloadID) async throws(TowlineError) -> DownloadSnapshot {
+        if let snapshot = running.snapshot(of: id) { return snapshot }
+        let record = try await record(id)
+        return await snapshots(of: [record])[0]
     }
 
-    /// Adds the unfinished downloads whose journals are in a directory and that are not in the list of downloads. They
-    /// are added paused.
-    func adopt(_ directory: String) async throws(TowlineError) -> [DownloadID] {
-        try checkOpen()
-        var requests: [DownloadRequest] = []
-        for file in await files.unfinished(in: directory) {
-            guard var request = DownloadRequest(file) else { continue }
-            request.startsPaused = true
-            if try await !knows(file) { requests.append(request) }
-        }
-        return try await add(requests)
+    /// Returns the snapshots of several downloads, in the order of `ids`. Downloads that are not in the registry are
+    /// missing.
+    func snapshots(_ ids: [DownloadID]) async throws(TowlineError) -> [DownloadSnapshot] {
+        try running.checkOpen()
+        return await snapshots(of: try await registry.downloads(ids))
     }
 
-    private func knows(_ file: UnfinishedFile) async throws(TowlineError) -> Bool {
+    /// Returns the snapshots of the downloads with these registry entries, in the same order.
+    func snapshots(of records: [RegisteredDownload]) async -> [DownloadSnapshot] {
+        let held = await held(records)
+        return records.map { snapshot(of: $0, held: held[$0.id] ?? nil) }
+    }
+
+    /// Returns the snapshot of a download with this registry entry, and the summary of its journal if it has one.
+    func snapshot(of record: RegisteredDownload, held: JournalSummary?) -> DownloadSnapshot {
+        running.snapshot(of: record.id) ?? DownloadSnapshot(record, held)
+    }
+
+    /// Returns the journal summaries of downloads, by identifier. Downloads with a transfer are missing.
+    func held(_ records: [RegisteredDownload]) async -> [DownloadID: JournalSummary?] {
+        await journals.summaries(of: records.filter { running[$0.id] == nil })
+    }
+
+    /// Returns whether the registry contains the download of an unfinished file.
+    func contains(_ file: UnfinishedFile) async throws(TowlineError) -> Bool {
         var query = RegistryQuery()
         query.text = file.held.name
         repeat {
