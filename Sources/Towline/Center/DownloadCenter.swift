@@ -1,56 +1,36 @@
-import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// The scheduler of all downloads: takes queued downloads from the registry as the limits allow, runs their transfers,
-/// and writes the results back. The registry is the database of all downloads.
-actor DownloadCenter {
-    let registry: any Registry
-    let services: TransferServices
-    let hub: SnapshotHub
-    let files: any DownloadFiles
-    let journals: JournalCache
-    let configuration: Configuration
-    let failures: RegistryFailures
-    let hostMemory: HostMemory
-    var admission: Admission
-    let running: RunningDownloads
+/// The commands of callers. Each command is decided by the state of the download, which is in the registry (the
+/// database of all downloads), or with its transfer if the download runs.
+///
+/// When a command returns, its result is durable in the registry and visible in snapshots.
+final class DownloadCenter: Sendable {
     let list: DownloadList
-    var waits = RetryWaits()
-    /// The task that retries failed registry accesses (results of transfers, `mustLookAgain`); `nil` if no retry is
-    /// needed.
-    var writing: Task<Void, Never>?
-    let requestLocks: RequestLocks
-    let links: LinkRenewer
+    let running: RunningDownloads
     let followUps: FollowUpRunner
-    /// `true` if the queued downloads could not be read from the registry and must be read again.
-    var mustLookAgain = false
-    private var isPumping = false
-    private var mustPumpAgain = false
-    private var pulse: Task<Void, Never>?
-    private var watch: Task<Void, Never>?
-    private let entropy = IDSource()
+    let scheduler: DownloadScheduler
+    private let registry: any Registry
+    private let files: any DownloadFiles
+    private let board: HostBoard
+    private let locks = RequestLocks()
+    private let identifiers = IDSource()
 
     init(
         registry: any Registry, services: TransferServices, files: any DownloadFiles,
         performer: any FollowUpPerformer, configuration: Configuration, hub: SnapshotHub
     ) {
-        self.registry = registry
-        self.services = services
-        self.files = files
-        running = RunningDownloads()
-        journals = JournalCache(files)
+        scheduler = DownloadScheduler(
+            registry: registry, services: services, files: files, performer: performer, configuration: configuration,
+            hub: hub, locks: locks)
+        running = scheduler.running
+        followUps = scheduler.followUps
         list = DownloadList(
-            registry: registry, files: files, journals: journals, running: running, board: services.board, hub: hub)
-        self.configuration = configuration
-        self.hub = hub
-        failures = RegistryFailures(hub: hub, onTrouble: configuration.onTrouble)
-        hostMemory = HostMemory(registry: registry, board: services.board, failures: failures)
-        requestLocks = RequestLocks()
-        links = LinkRenewer(configuration.linkRenewal, registry: registry, locks: requestLocks)
-        followUps = FollowUpRunner(registry: registry, performer: performer, failures: failures)
-        admission = Admission(
-            limit: configuration.maximumRunning, hostLimit: configuration.maximumRunningPerHost)
+            registry: registry, files: files, journals: scheduler.journals, running: running, board: services.board,
+            hub: hub)
+        board = services.board
+        self.registry = registry
+        self.files = files
     }
 
     func checkOpen() throws(TowlineError) { try running.checkOpen() }
@@ -62,35 +42,19 @@ actor DownloadCenter {
     func add(_ requests: [DownloadRequest]) async throws(TowlineError) -> [DownloadID] {
         try checkOpen()
         var records: [RegisteredDownload] = []
-        for request in requests { records.append(try record(request)) }
-        let additions = try await registry.add(records)
-        var names: [DownloadID] = []
+        for request in requests { records.append(try RegisteredDownload(identifiers.next(), request)) }
+        let additions = try await scheduler.add(records)
+        var ids: [DownloadID] = []
         for (index, addition) in additions.enumerated() {
             switch addition {
-            case .added:
-                names.append(records[index].id)
-                hub.publish(.added(DownloadSnapshot(records[index])))
+            case .added: ids.append(records[index].id)
             case .existing(let id):
-                names.append(id)
+                ids.append(id)
                 try await reviveIfLost(id, as: requests[index], records[index])
             }
         }
-        pump()
-        return names
-    }
-
-    private func record(_ request: DownloadRequest) throws(TowlineError) -> RegisteredDownload {
-        // Rejects requests that cannot run.
-        _ = try request.options(known: nil)
-        for followUp in request.followUps { try followUp.check() }
-        let source = try request.source
-        let place = try request.place
-        return RegisteredDownload(
-            id: entropy.next(), source: request.url.absoluteString, host: source.origin.description,
-            directory: place.directory, name: place.name, identity: try request.identity(),
-            options: try StoredRequest.encode(request), metadata: request.metadata, group: request.group,
-            priority: request.priority, state: request.startsPaused ? .paused : .queued,
-            addedAt: WallClock.milliseconds)
+        await scheduler.startQueued()
+        return ids
     }
 
     /// Restarts a download that is added again, if it failed, was cancelled, waits with a different request, or its
@@ -99,8 +63,8 @@ actor DownloadCenter {
     private func reviveIfLost(
         _ id: DownloadID, as request: DownloadRequest, _ asked: RegisteredDownload
     ) async throws(TowlineError) {
-        await requestLocks.acquire(id)
-        defer { requestLocks.release(id) }
+        await locks.acquire(id)
+        defer { locks.release(id) }
         while try await !revive(id, as: request, asked) {}
     }
 
@@ -118,7 +82,7 @@ actor DownloadCenter {
             guard let record = try await registry.download(id), record.state == .finished else { return true }
             // A follow-up was moving the file.
             if await files.hasFinished(record), request.existing != .update {
-                beginFollowUps(id)
+                await scheduler.beginFollowUps(id)
                 return true
             }
         case .failed, .cancelled: break
@@ -126,270 +90,233 @@ actor DownloadCenter {
         case .waiting where (try? StoredRequest.decode(record.options)) != request: break
         default: return true
         }
-        var request = request
-        // The restriction of the earlier request stays in effect, so that another caller cannot remove it.
-        if let old = try? StoredRequest.decode(record.options), old.publicAddressesOnly {
-            request.publicAddressesOnly = true
+        let change = try RegistryChange(restarting: record, as: request, asked)
+        return try await scheduler.apply(change, onlyFrom: record.state)
+    }
+
+    /// Adds the unfinished downloads whose journals are in a directory and that are not in the list of downloads. They
+    /// are added paused.
+    func adopt(_ directory: String) async throws(TowlineError) -> [DownloadID] {
+        try checkOpen()
+        var requests: [DownloadRequest] = []
+        for file in await files.unfinished(in: directory) {
+            guard var request = DownloadRequest(file) else { continue }
+            request.startsPaused = true
+            if try await !list.contains(file) { requests.append(request) }
         }
-        var change = RegistryChange(id, state: .init(asked.state))
-        change.options = try StoredRequest.encode(request)
-        change.source = asked.source
-        change.host = asked.host
-        // A file that a follow-up moved is downloaded to its original destination and moved again.
-        if record.state == .finished { (change.directory, change.name) = (asked.directory, asked.name) }
-        change.metadata = asked.metadata
-        change.group = .some(asked.group)
-        if asked.priority != record.priority { change.priority = asked.priority }
-        change.note("added", "the download was added again and restarts")
-        change.onlyFrom = record.state
-        guard try await registry.apply([change]) != [.otherState] else { return false }
-        waits.resetCount(of: id)
-        await publish(id)
-        return true
+        return try await add(requests)
     }
 
     // MARK: Limits
 
-    func limits() throws(TowlineError) -> DownloadLimits {
+    func limits() async throws(TowlineError) -> DownloadLimits {
         try checkOpen()
-        return DownloadLimits(
-            maximumRunning: admission.limit, maximumRunningPerHost: admission.hostLimit,
-            rateLimit: services.limiter.rate, groups: admission.groupLimits)
+        return await scheduler.limits
     }
 
     /// Changes a limit and stores it in the registry. Throws `unusableOption` if the limit is outside its range.
     func set(_ limit: StoredLimit) async throws(TowlineError) {
         try limit.check()
         try checkOpen()
-        try await registry.setValue(limit.value, for: limit.name)
-        apply(limit)
-        pump()
+        try await scheduler.set(limit)
     }
 
-    private func apply(_ limit: StoredLimit) {
-        admission.set(limit)
-        if case .rate(let rate) = limit { services.limiter.setRate(rate) }
+    // MARK: One download
+
+    func pause(_ id: DownloadID) async throws(TowlineError) {
+        try await carryOut(.pause, id) { $0.end(.pause) }
     }
 
-    // MARK: Running
+    /// Resumes a paused or failed download, and retries a download that waits. Throws `illegalTransition` in a state
+    /// that cannot be resumed.
+    func resume(_ id: DownloadID) async throws(TowlineError) {
+        try await carryOut(.resume, id) { resume($0) }
+        await scheduler.startQueued()
+    }
 
-    /// Starts as many queued downloads as the limits allow, in a background task. A call while this task runs makes it
-    /// look for queued downloads once more.
-    func pump() {
-        guard !isPumping else {
-            mustPumpAgain = true
+    /// Restarts a running transfer that waits for its next request, and undoes a pause that is not complete yet.
+    ///
+    /// - Returns: `restart` if the transfer ends and starts again; `nil` if the transfer continues unchanged.
+    private func resume(_ download: LiveDownload) -> LiveDownload.Intent? {
+        if download.isWaiting {
+            overruleHost(of: download.record)
+            return download.end(.restart)
+        }
+        return download.resume() ? .restart : nil
+    }
+
+    /// Clears the pause that the host of a download requested (`Retry-After`), because the user wants the download to
+    /// continue now.
+    private func overruleHost(of record: RegisteredDownload) {
+        if let origin = try? HTTPURL(parsing: record.source).origin { board.overrule(origin) }
+    }
+
+    /// Starts a failed, cancelled, paused or waiting download again, or a failed follow-up of a finished download.
+    func retry(_ id: DownloadID) async throws(TowlineError) {
+        try await carryOut(.retry, id) { _ in nil }
+        await scheduler.startQueued()
+    }
+
+    func cancel(_ id: DownloadID) async throws(TowlineError) {
+        try await carryOut(.cancel, id) { $0.end(.cancel) }
+    }
+
+    /// Carries out a command.
+    ///
+    /// For a download without a transfer, `DownloadCommand.effect(in:)` decides by its state. If the state changes
+    /// before the decision is written, the decision is made again.
+    ///
+    /// - Parameter tell: passes the command to the transfer of a running download. Returns the reason if this ends the
+    ///   transfer; `nil` otherwise.
+    private func carryOut(
+        _ command: DownloadCommand, _ id: DownloadID, tell: @Sendable (LiveDownload) -> LiveDownload.Intent?
+    ) async throws(TowlineError) {
+        try checkOpen()
+        while true {
+            switch try await scheduler.tell(id, tell) {
+            case .done: return
+            case .outdated: continue
+            case .noTransfer: break
+            }
+            let record = try await list.record(id)
+            // A transfer that started while the record was read has the download now.
+            guard running.isFree(id) else { continue }
+            switch command.effect(in: record.state) {
+            case .none:
+                if command == .resume || command == .retry { overruleHost(of: record) }
+                return
+            case .refused where command == .retry && record.state == .finished:
+                if try await retryFollowUp(of: id) { return }
+            case .refused: throw illegal(command.participle, record)
+            case .change(let state):
+                if state == .queued { overruleHost(of: record) }
+                if state == .cancelled { await scheduler.journals.discard(record) }
+                let change = RegistryChange(record, to: state, for: command)
+                if try await scheduler.apply(change, onlyFrom: record.state) { return }
+            }
+        }
+    }
+
+    /// Starts the failed follow-up action (such as unpacking) of a finished download again. Throws `illegalTransition`
+    /// if no follow-up failed.
+    ///
+    /// - Returns: `false` if the state of the download changed meanwhile.
+    private func retryFollowUp(of id: DownloadID) async throws(TowlineError) -> Bool {
+        await locks.acquire(id)
+        defer { locks.release(id) }
+        let record = try await list.record(id)
+        guard record.state == .finished else { return false }
+        guard case .failed(let number, _) = FollowUpState(code: record.reasonCode, reason: record.reason) else {
+            throw illegal("retried", record)
+        }
+        // The task of the failed follow-up may still be running.
+        await followUps.end(id)
+        try await FollowUpRunner.mark(id, in: registry)
+        var change = RegistryChange(
+            id, state: .init(.finished, reasonCode: FollowUpState.running(number).code, endedAt: record.endedAt))
+        change.note("retried", "the failed follow-up action (such as unpacking) was started again")
+        guard try await scheduler.apply(change, onlyFrom: .finished) else { return false }
+        await scheduler.beginFollowUps(id)
+        return true
+    }
+
+    func remove(_ id: DownloadID, deletingFiles: Bool) async throws(TowlineError) {
+        var isRemoved = false
+        while !isRemoved {
+            guard case .noTransfer = try await scheduler.tell(id, { $0.end(.remove) }) else { continue }
+            await followUps.end(id)
+            let record = try await list.record(id)
+            guard running.isFree(id) else { continue }
+            do throws(TowlineError) {
+                if deletingFiles, record.state == .finished { try await files.removeFinished(record) }
+                if deletingFiles, record.state != .finished { await scheduler.journals.discard(record) }
+                isRemoved = try await registry.remove([id], onlyFrom: record.state) != [.otherState]
+            } catch {
+                await scheduler.beginFollowUps(id)
+                throw error
+            }
+        }
+        await scheduler.forget(id)
+    }
+
+    private func illegal(_ action: String, _ record: RegisteredDownload) -> TowlineError {
+        let name = record.name.map { TerminalSafeText.make($0) } ?? "the download"
+        return TowlineError(
+            .illegalTransition,
+            "\(name) cannot be \(action) because the download is \(record.state); nothing was changed")
+    }
+
+    func move(_ id: DownloadID, before other: DownloadID?) async throws(TowlineError) {
+        _ = try await list.record(id)
+        try await registry.move(id, before: other)
+        await scheduler.publish(id)
+    }
+
+    /// Changes the request of a download with `body` and writes it to the registry. If `restarts` is `true`, a running
+    /// transfer restarts with the new request. Throws the error of an invalid value, and then changes nothing.
+    func change(
+        _ id: DownloadID, restarts: Bool, _ body: @Sendable (inout DownloadRequest) -> Void
+    ) async throws(TowlineError) {
+        await locks.acquire(id)
+        defer { locks.release(id) }
+        while let claim = running.claim(of: id) { await claim.value }
+        let record = try await list.record(id)
+        var request =
+            running[id]?.request ?? (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
+        body(&request)
+        try await registry.apply([try RegistryChange(record, replacingRequestWith: request)])
+        await scheduler.use(request, for: id, restarts: restarts)
+    }
+
+    // MARK: All downloads
+
+    func pauseAll(group: String?) async throws(TowlineError) {
+        try checkOpen()
+        // The second pass finds downloads that changed their state during the first. Downloads that are added meanwhile
+        // do not keep the command from being answered.
+        for _ in 0..<2 {
+            var stopping = running.all(in: group)
+            for download in stopping { download.end(.pause) }
+            _ = try await registry.changeAll(from: [.queued, .waiting], to: .paused, group: group)
+            for claim in running.claims { await claim.value }
+            stopping += running.all(in: group)
+            for id in Set(stopping.map(\.id)) {
+                try await allowingRefusal { () throws(TowlineError) in try await pause(id) }
+            }
+        }
+        await scheduler.publishList()
+        await scheduler.startQueued()
+    }
+
+    /// Runs `body`, which carries out a command for one of many downloads. Ignores the errors that the download has
+    /// ended (`illegalTransition`) or was removed (`unknownDownload`).
+    private func allowingRefusal(_ body: () async throws(TowlineError) -> Void) async throws(TowlineError) {
+        do throws(TowlineError) {
+            try await body()
+        } catch  where error.code == .illegalTransition || error.code == .unknownDownload {
             return
         }
-        isPumping = true
-        Task {
-            repeat {
-                mustPumpAgain = false
-                await fill()
-            } while mustPumpAgain && !running.isClosed
-            isPumping = false
+    }
+
+    func resumeAll(group: String?) async throws(TowlineError) {
+        try checkOpen()
+        let restarting = running.all(in: group).filter { $0.resume() }
+        _ = try await registry.changeAll(from: [.paused], to: .queued, group: group)
+        for download in restarting where try await !scheduler.isOver(download, for: .restart) {
+            try await allowingRefusal { () throws(TowlineError) in try await resume(download.id) }
         }
+        await scheduler.publishList()
+        await scheduler.startQueued()
     }
 
-    private func fill() async {
-        while admission.room > 0, !running.isClosed {
-            let next: [RegisteredDownload]
-            do throws(TowlineError) {
-                next = try await registry.nextQueued(
-                    limit: min(admission.room, 100), blockedHosts: admission.blockedHosts,
-                    blockedGroups: admission.blockedGroups)
-            } catch {
-                mustLookAgain = true
-                keepWriting()
-                return failures.report(error)
-            }
-            var starting: [RegisteredDownload] = []
-            for record in next
-            where running[record.id] == nil && admission.admits(Admission.Share(record)) {
-                admission.start(Admission.Share(record))
-                starting.append(record)
-            }
-            guard !starting.isEmpty, !running.isClosed else { return }
-            await start(starting)
-        }
-    }
+    // MARK: Launch and close
 
-    private func start(_ records: [RegisteredDownload]) async {
-        let claiming = Task { await claim(records) }
-        running.beginClaim(records.map(\.id), claiming)
-        await claiming.value
-    }
+    /// Restores what an earlier process left in the registry, and starts queued downloads.
+    func launch() async throws(TowlineError) { try await scheduler.launch() }
 
-    /// Marks downloads as active in the registry before their first requests, and starts them. After a kill, the next
-    /// launch resumes active downloads.
-    ///
-    /// A download that was paused, cancelled or removed since it was read from the queue does not start.
-    private func claim(_ records: [RegisteredDownload]) async {
-        let ids = records.map(\.id)
-        var claimed = try? await registry.claim(ids)
-        // A registry that cannot be written for lack of space does not keep downloads from running.
-        if claimed == nil { claimed = try? await registry.downloads(ids).filter { $0.state == .queued } }
-        running.endClaim(ids)
-        for record in records { admission.end(Admission.Share(record)) }
-        guard !running.isClosed else { return }
-        for var record in claimed ?? [] {
-            record.state = .active
-            let request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
-            let download = LiveDownload(record, request, hub: hub, logger: configuration.logger)
-            let run = Task {
-                hub.publish(download.snapshot)
-                await self.run(download)
-            }
-            running.begin(download, run)
-            journals.forget(record.id)
-            admission.start(download.share)
-        }
-        keepPulse()
-    }
-
-    private func run(_ download: LiveDownload) async {
-        let result: Result<CompletedTransfer, TowlineError>
-        do throws(TowlineError) {
-            try await links.renewIfExpiring(download)
-            // The learned name is kept while a part file exists. Without one, another download may use the name.
-            let record = download.record
-            let holds = await files.holds(record)
-            var options = try download.request.options(known: holds ? record.name : nil)
-            options.ownsPart = holds
-            let renewal = try links.restartBeforeExpiry(download)
-            defer { renewal?.cancel() }
-            options.restartsChanged = true
-            let runner = TransferRunner(options: options, services: services, observer: download)
-            download.begin(runner)
-            result = .success(try await runner.run())
-        } catch {
-            result = .failure(error)
-        }
-        await hostMemory.remember()
-        await ended(download, result)
-        pump()
-    }
-
-    // MARK: Progress
-
-    /// The maximum number of snapshots per second that are delivered to all readers together, because each delivery
-    /// costs some microseconds. At a higher number, the interval between snapshots grows.
-    private static let tellingsPerSecond = 10_000.0
-    private static let longestInterval = 5.0
-    /// The interval between two writes of the progress to the registry. The journals contain the exact progress.
-    private static let progressInterval = Duration.seconds(5)
-
-    /// Starts the task that, while any download runs, publishes progress and writes changes to the registry at
-    /// intervals. Has no effect if the task runs.
-    private func keepPulse() {
-        guard pulse == nil else { return }
-        pulse = Task {
-            var told = 0
-            var written = ContinuousClock.now
-            while !running.isEmpty, !running.isClosed {
-                // Many readers of many downloads get fewer snapshots, because receiving bytes has priority.
-                let interval = max(configuration.snapshotInterval, Double(told) / Self.tellingsPerSecond)
-                try? await Task.sleep(for: .seconds(min(interval, Self.longestInterval)))
-                let isTime = ContinuousClock.now - written >= Self.progressInterval
-                if isTime { written = .now }
-                told = await beat(withProgress: isTime)
-            }
-            pulse = nil
-            if !running.isEmpty, !running.isClosed { keepPulse() }
-        }
-    }
-
-    /// Publishes the changed snapshots of running downloads and writes their changes to the registry, once.
-    ///
-    /// - Returns: the number of snapshots that were delivered to readers.
-    private func beat(withProgress: Bool) async -> Int {
-        var changes: [RegistryChange] = []
-        var told = 0
-        for download in running.all {
-            if hub.hasReaders, let snapshot = download.takeDirtySnapshot() { told += hub.publish(snapshot) }
-            if let change = download.takeChange(progress: withProgress) { changes.append(change) }
-        }
-        if !changes.isEmpty {
-            do throws(TowlineError) {
-                try await registry.apply(changes)
-            } catch {
-                failures.report(error)
-                for change in changes { running[change.id]?.putBack(change) }
-            }
-        }
-        return told
-    }
-
-    // MARK: Launch
-
-    /// Restores the limits, host limits, downloads and follow-ups that an earlier process left in the registry, and
-    /// starts queued downloads. No download starts before everything is restored.
-    func launch() async throws(TowlineError) {
-        services.limiter.setRate(configuration.rateLimit)
-        try await recallLimits()
-        try await hostMemory.recall()
-        try await reconcile()
-        let next: RegisteredState = configuration.resumesAtLaunch ? .queued : .paused
-        _ = try await registry.changeAll(from: [.active, .waiting], to: next, group: nil)
-        try await followUps.resume { [self] id in await publish(id) }
-        pump()
-    }
-
-    /// Loads the limits that an earlier process stored in the registry.
-    private func recallLimits() async throws(TowlineError) {
-        for (name, value) in try await registry.values(prefix: StoredLimit.prefix) {
-            if let limit = StoredLimit(name: name, value: value) { apply(limit) }
-        }
-    }
-
-    /// Updates the name, size and progress of interrupted downloads in the registry from their journals, which are
-    /// newer.
-    private func reconcile() async throws(TowlineError) {
-        var query = RegistryQuery()
-        query.states = [.active, .waiting]
-        repeat {
-            let page = try await registry.page(query)
-            let held = await files.held(page.downloads)
-            try await registry.apply(
-                zip(page.downloads, held).compactMap { record, held in
-                    guard let held else { return nil }
-                    var change = RegistryChange(record.id)
-                    if record.name != held.name { change.name = held.name }
-                    change.heldBytes = held.heldBytes
-                    if let length = held.completeLength { change.completeLength = .some(length) }
-                    return change
-                })
-            query.cursor = page.next
-        } while query.cursor != nil
-    }
-
-    // MARK: Closing
-
-    /// Retries downloads that wait for the network after each element of `changes`, until the center closes.
-    func watchNetwork(_ changes: AsyncStream<Void>) {
-        watch = Task { for await _ in changes { networkChanged() } }
-    }
+    /// Retries downloads that wait for the network after each element of `changes`, until this sequence ends.
+    func watchNetwork(_ changes: AsyncStream<Void>) async { await scheduler.watchNetwork(changes) }
 
     /// Stops all transfers and follow-ups and waits for their end. The next launch resumes them.
-    func close() async {
-        guard !running.isClosed else { return await awaitRuns() }
-        running.close()
-        for download in running.all { download.end(.close) }
-        watch?.cancel()
-        waits.stopTimer()
-        writing?.cancel()
-        followUps.close()
-        await awaitRuns()
-        await writing?.value
-        await writeEnds()
-        await followUps.finish()
-        pulse?.cancel()
-        await pulse?.value
-        hub.close()
-        await registry.close()
-        await services.transport.shutdown()
-    }
-
-    private func awaitRuns() async {
-        for run in running.runs { await run.value }
-    }
+    func close() async { await scheduler.close() }
 }

@@ -168,13 +168,3 @@ extension LiveDownload {
         return record
     }
 }
-
-extension RegistryChange {
-    /// Sets the new directory and the new name of the file.
-    mutating func setPlace(_ place: Place) { (directory, name) = (place.directory, place.name) }
-
-    /// Adds a note to the timeline of the download, with a stable name for programs (`kind`) and a text for people.
-    mutating func note(_ kind: String, _ message: String) {
-        entries.append(TimelineEntry(time: WallClock.milliseconds, kind: kind, message: message))
-    }
-}

@@ -61,4 +61,10 @@ final class JournalCache: Sendable {
             state.changes += 1
         }
     }
+
+    /// Deletes the part file and the journal of an unfinished download.
+    func discard(_ record: RegisteredDownload) async {
+        await files.discardUnfinished(record)
+        forget(record.id)
+    }
 }

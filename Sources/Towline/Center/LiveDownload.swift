@@ -4,7 +4,7 @@ import TowlineCore
 import TowlineEngine
 
 /// A running download: a download with a transfer. The transfer reports its progress to this object from any thread,
-/// and the `DownloadCenter` collects the reports.
+/// and the `DownloadScheduler` collects the reports.
 final class LiveDownload: TransferObserver {
     /// The reason why the transfer is to end, which decides the state of the download afterwards.
     enum Intent: Equatable, Sendable {
@@ -115,7 +115,7 @@ final class LiveDownload: TransferObserver {
         hub.publish(entry, of: id)
     }
 
-    // MARK: Calls of the center
+    // MARK: Calls of the scheduler
 
     /// The current snapshot of the download.
     var snapshot: DownloadSnapshot { fields.withLock { Self.snapshot($0) } }
@@ -131,7 +131,7 @@ final class LiveDownload: TransferObserver {
     }
 
     /// The progress that the registry does not contain yet, in bytes: the differences of the downloaded bytes and of
-    /// the file size. `DownloadCenter.totals()` adds them to the stored sums.
+    /// the file size. `DownloadList.totals()` adds them to the stored sums.
     var newBytes: (held: Int64, complete: Int64) {
         fields.withLock { fields in
             guard !fields.isOver else { return (0, 0) }

@@ -69,11 +69,6 @@ final class RunningDownloads: Sendable {
     /// Returns whether a download has no transfer and none is being started.
     func isFree(_ id: DownloadID) -> Bool { state.withLock { $0.entries[id] == nil && $0.claims[id] == nil } }
 
-    /// Adds a download whose transfer starts, and the task that runs the transfer.
-    func begin(_ download: LiveDownload, _ run: Task<Void, Never>) {
-        state.withLock { $0.entries[download.id] = Entry(download: download, run: run) }
-    }
-
     /// Returns the task that runs the transfer of `download`; `nil` if its result is in the registry.
     func run(of download: LiveDownload) -> Task<Void, Never>? {
         guard let entry = state.withLock({ $0.entries[download.id] }), entry.download === download else { return nil }
@@ -95,9 +90,11 @@ final class RunningDownloads: Sendable {
         }
     }
 
-    func endClaim(_ ids: [DownloadID]) {
+    /// Ends the claim of downloads, and adds those whose transfers start, each with the task that runs its transfer.
+    func endClaim(_ ids: [DownloadID], starting: [(LiveDownload, Task<Void, Never>)]) {
         state.withLock { state in
             for id in ids { state.claims[id] = nil }
+            for (download, run) in starting { state.entries[download.id] = Entry(download: download, run: run) }
         }
     }
 

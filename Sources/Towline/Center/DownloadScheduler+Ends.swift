@@ -1,9 +1,8 @@
-import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// The handling of transfers that ended: the state of each download afterwards, and the waits before retries.
-extension DownloadCenter {
+/// The handling of transfers that ended, and of the waits before retries.
+extension DownloadScheduler {
     func ended(_ download: LiveDownload, _ result: Result<CompletedTransfer, TowlineError>) async {
         let id = download.id
         if download.progress.received > 0 { waits.resetCount(of: id) }
@@ -35,38 +34,8 @@ extension DownloadCenter {
                 end.fail(error, &waits, configuration)
             }
         }
-        if end.intent == .cancel { await discardUnfinished(end.download.recordWithName) }
+        if end.intent == .cancel { await journals.discard(end.download.recordWithName) }
         end.obeyCommand()
-    }
-
-    /// Ends the bookkeeping of a transfer whose result is in the registry: the download no longer counts as running.
-    /// Then starts its follow-ups, its wait, or a restart that was requested during the write.
-    func recordEnd(_ end: DownloadEnd) async {
-        let id = end.download.id
-        running.remove(id)
-        if let wait = end.wait { waits.add(id, wait) }
-        admission.end(end.download.share)
-        if end.intent != .remove { hub.publish(end.snapshot) }
-        if end.download.intent == .restart, end.intent != .restart { await restart(id, end.state) }
-        if end.intent == .remove { return }
-        beginFollowUps(id)
-        if waits.contains(id) { setAlarm() }
-    }
-
-    /// Starts the remaining follow-ups of a download, if it is finished.
-    func beginFollowUps(_ id: DownloadID) { followUps.begin(id) { [self] id in await publish(id) } }
-
-    /// Queues a paused, failed or waiting download again. A change of its request, or a resume, arrived while the
-    /// result of its transfer was written to the registry.
-    ///
-    /// Pause, cancel and remove wait for that write themselves, and then decide by the new state.
-    private func restart(_ id: DownloadID, _ state: RegisteredState?) async {
-        guard let state, [.paused, .failed, .waiting].contains(state) else { return }
-        do throws(TowlineError) {
-            try await requeue(id, onlyFrom: state)
-        } catch {
-            failures.report(error)
-        }
     }
 
     // MARK: Waiting
@@ -100,7 +69,7 @@ extension DownloadCenter {
         }
         for id in ready.keys { await publish(id) }
         setAlarm()
-        pump()
+        startQueued()
     }
 
     private func isStillFull(_ id: DownloadID) async -> Bool {
@@ -112,9 +81,56 @@ extension DownloadCenter {
 
     /// Retries all downloads that wait for the network, and ends the retry delays of running transfers. Called when the
     /// network changes.
-    func networkChanged() {
+    private func networkChanged() {
         guard !running.isClosed else { return }
         for download in running.all { download.runner?.nudge() }
         Task { await waitsAreOver { $0.code == .network } }
+    }
+
+    /// Retries downloads that wait for the network after each element of `changes`, until this sequence ends.
+    func watchNetwork(_ changes: AsyncStream<Void>) {
+        Task { for await _ in changes { networkChanged() } }
+    }
+
+    // MARK: Launch
+
+    /// Restores the limits, host limits, downloads and follow-ups that an earlier process left in the registry, and
+    /// starts queued downloads. No download starts before everything is restored.
+    func launch() async throws(TowlineError) {
+        services.limiter.setRate(configuration.rateLimit)
+        for (name, value) in try await registry.values(prefix: StoredLimit.prefix) {
+            if let limit = StoredLimit(name: name, value: value) { apply(limit) }
+        }
+        try await hostMemory.recall()
+        try await registry.reconcile(with: files)
+        let next: RegisteredState = configuration.resumesAtLaunch ? .queued : .paused
+        _ = try await registry.changeAll(from: [.active, .waiting], to: next, group: nil)
+        try await followUps.resume { [self] id in await publish(id) }
+        startQueued()
+    }
+
+    // MARK: Closing
+
+    /// Stops all transfers and follow-ups and waits for their end. The next launch resumes them.
+    func close() async {
+        guard !running.isClosed else { return await awaitRuns() }
+        running.close()
+        for download in running.all { download.end(.close) }
+        waits.stopTimer()
+        retries?.cancel()
+        followUps.close()
+        await awaitRuns()
+        await retries?.value
+        await writeEnds()
+        await followUps.finish()
+        pulse?.cancel()
+        await pulse?.value
+        hub.close()
+        await registry.close()
+        await services.transport.shutdown()
+    }
+
+    private func awaitRuns() async {
+        for run in running.runs { await run.value }
     }
 }

@@ -1,0 +1,31 @@
+/// The pace of the reports about running downloads: the interval between two snapshots, and between two writes of the
+/// progress to the registry.
+struct PulsePace {
+    /// The maximum number of snapshots per second that are delivered to all readers together, because each delivery
+    /// costs some microseconds. At a higher number, the interval between snapshots grows.
+    private static let deliveriesPerSecond = 10_000.0
+    private static let longestInterval = 5.0
+    /// The interval between two writes of the progress to the registry. The journals contain the exact progress.
+    private static let progressInterval = Duration.seconds(5)
+
+    private let shortest: Double
+    private var written: ContinuousClock.Instant
+    /// The number of snapshots that were delivered to readers by the last report.
+    var deliveries = 0
+
+    /// - Parameter shortest: the shortest interval between two snapshots, in seconds.
+    init(shortest: Double, now: ContinuousClock.Instant) { (self.shortest, written) = (shortest, now) }
+
+    /// The interval until the next report. Many readers of many downloads get fewer snapshots, because receiving bytes
+    /// has priority.
+    var interval: Duration {
+        .seconds(min(max(shortest, Double(deliveries) / Self.deliveriesPerSecond), Self.longestInterval))
+    }
+
+    /// Returns whether the progress must be written to the registry now. `true` begins the next interval.
+    mutating func isProgressDue(now: ContinuousClock.Instant) -> Bool {
+        guard now - written >= Self.progressInterval else { return false }
+        written = now
+        return true
+    }
+}

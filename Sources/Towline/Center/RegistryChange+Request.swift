@@ -1,0 +1,95 @@
+import TowlineCore
+import TowlineEngine
+
+extension RegisteredDownload {
+    /// Creates the entry of a new download. Throws the error of the first invalid value of the request.
+    init(_ id: DownloadID, _ request: DownloadRequest) throws(TowlineError) {
+        // Rejects requests that cannot run.
+        _ = try request.options(known: nil)
+        for followUp in request.followUps { try followUp.check() }
+        let source = try request.source
+        let place = try request.place
+        self.init(
+            id: id, source: request.url.absoluteString, host: source.origin.description,
+            directory: place.directory, name: place.name, identity: try request.identity(),
+            options: try StoredRequest.encode(request), metadata: request.metadata, group: request.group,
+            priority: request.priority, state: request.startsPaused ? .paused : .queued,
+            addedAt: WallClock.milliseconds)
+    }
+}
+
+extension RegistryChange {
+    /// Creates the change that restarts a download with a new request.
+    ///
+    /// - Parameters:
+    ///   - record: the entry of the download.
+    ///   - asked: the entry that the new request would have as a new download.
+    init(
+        restarting record: RegisteredDownload, as request: DownloadRequest, _ asked: RegisteredDownload
+    ) throws(TowlineError) {
+        var request = request
+        // The restriction of the earlier request stays in effect, so that another caller cannot remove it.
+        if let old = try? StoredRequest.decode(record.options), old.publicAddressesOnly {
+            request.publicAddressesOnly = true
+        }
+        self.init(record.id, state: .init(asked.state))
+        options = try StoredRequest.encode(request)
+        source = asked.source
+        host = asked.host
+        // A file that a follow-up moved is downloaded to its original destination and moved again.
+        if record.state == .finished { (directory, name) = (asked.directory, asked.name) }
+        metadata = asked.metadata
+        group = .some(asked.group)
+        if asked.priority != record.priority { priority = asked.priority }
+        note("added", "the download was added again and restarts")
+    }
+
+    /// Creates the change that replaces the request of a download. Throws the error of the first invalid value.
+    init(_ record: RegisteredDownload, replacingRequestWith request: DownloadRequest) throws(TowlineError) {
+        _ = try request.options(known: nil)
+        self.init(record.id)
+        options = try StoredRequest.encode(request)
+        if request.metadata != record.metadata { metadata = request.metadata }
+        if request.priority != record.priority { priority = request.priority }
+        if request.group != record.group { group = .some(request.group) }
+        if request.url.absoluteString != record.source {
+            source = request.url.absoluteString
+            host = try request.source.origin.description
+        }
+    }
+
+    /// Creates the change to `state` that a command requests for a download without a transfer.
+    init(_ record: RegisteredDownload, to state: RegisteredState, for command: DownloadCommand) {
+        self.init(record.id, state: .init(state))
+        if state == .cancelled {
+            self.state?.endedAt = WallClock.milliseconds
+            heldBytes = 0
+        }
+        if command == .retry, record.state == .cancelled {
+            note("retried", "the cancelled download was started again")
+        } else {
+            let verb = state == .queued ? DownloadCommand.resume.participle : command.participle
+            note(verb, "the download was \(verb)")
+        }
+    }
+
+    /// Sets the new directory and the new name of the file.
+    mutating func setPlace(_ place: Place) { (directory, name) = (place.directory, place.name) }
+
+    /// Adds a note to the timeline of the download, with a stable name for programs (`kind`) and a text for people.
+    mutating func note(_ kind: String, _ message: String) {
+        entries.append(TimelineEntry(time: WallClock.milliseconds, kind: kind, message: message))
+    }
+}
+
+extension DownloadCommand {
+    /// The participle of the command, such as `paused`, for messages and the timeline.
+    var participle: String {
+        switch self {
+        case .pause: "paused"
+        case .resume: "resumed"
+        case .retry: "retried"
+        case .cancel: "cancelled"
+        }
+    }
+}
