@@ -9,7 +9,7 @@ extension FileStorage {
         _ small: SmallFile, at place: Place
     ) async throws(TowlineError) -> SmallFileOutcome {
         let length = small.body.held.count
-        guard let (folder, names) = try? enter(place), let file = try? fill(small, folder, names) else {
+        guard let (folder, names) = try? folders.enter(place), let file = try? fill(small, folder, names) else {
             return .declined
         }
         defer { file.close() }

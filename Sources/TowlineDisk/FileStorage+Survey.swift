@@ -26,7 +26,7 @@ extension FileStorage {
     package func survey(
         _ place: Place, for source: String?, allowsCopies: Bool
     ) throws(TowlineError) -> Survey {
-        let (folder, names) = try enter(place)
+        let (folder, names) = try folders.enter(place)
         var scene = try lock(folder, names)
         scene.source = source
         scene.allowsCopies = allowsCopies
@@ -111,44 +111,18 @@ extension FileStorage {
             }
         }
         scene.close()
-        return try judgeFinal(scene.folder, scene.names, scene.notices, scene.source)
+        return try finished.survey(scene.folder, scene.names, scene.notices, scene.source)
     }
 
     package func survey(named place: Place, for source: String?) throws(TowlineError) -> Survey {
-        let (folder, names) = try enter(place)
-        return try judgeFinal(folder, names, [], source)
-    }
-
-    private func judgeFinal(
-        _ folder: Folder, _ names: PlaceNames, _ notices: [String], _ wanted: String?
-    ) throws(TowlineError) -> Survey {
-        guard let status = try folder.status(of: names.final) else { return .nothing(notices: notices) }
-        guard status.kind == .regular, let file = try? folder.open(names.final, readOnly: true),
-            let mark = FinishedMark(of: file, boot: folder.boot(boot))
-        else {
-            try folder.refuseUnfinished(names.final, boot: boot)
-            guard status.kind == .regular else { return .occupied(nil) }
-            let path = folder.path(of: names.final)
-            return .occupied(PublishedFile(path: path, length: status.size, modified: status.modifiedSeconds))
-        }
-        // Only a download from the same source relies on this file. If many downloads want one name, each would sync
-        // all before it.
-        if wanted.map({ mark.isOf($0) }) ?? true {
-            // The process that named the file may have ended before the name was durable, and small files have no
-            // journal that records it. If the file was created without a name, the file itself may not contain its new
-            // name yet.
-            if try !makeDurable(file, mark), status.size <= CreateTerms.mostAtHand { try file.synchronizeAll() }
-            try synchronize(folder, naming: names.final)
-        }
-        return .finished(
-            PublishedFile(path: file.path, length: status.size, modified: mark.modified, version: mark.server),
-            source: PublishedSource { mark.isOf($0) })
+        let (folder, names) = try folders.enter(place)
+        return try finished.survey(folder, names, [], source)
     }
 
     package func prove(
         _ place: Place, source: String, checksum: Checksum
     ) async throws(TowlineError) -> FileProof {
-        let (folder, names) = try enter(place)
+        let (folder, names) = try folders.enter(place)
         guard let file = try folder.open(names.final, readOnly: true) else { return .refuted(nil) }
         let found = try file.status()
         return try await WorkThread.run { flag throws(TowlineError) in
@@ -161,46 +135,8 @@ extension FileStorage {
                 throw error
             }
             try flag.check(file.path)
-            let adopted = try self.adopt(file, found, in: folder, named: names.final, source: source)
+            let adopted = try self.finished.adopt(file, found, in: folder, named: names.final, source: source)
             return adopted.map { .proven($0) } ?? .refuted(nil)
-        }
-    }
-
-    private func adopt(
-        _ file: Descriptor, _ found: FileStatus, in folder: Folder, named name: String, source: String
-    ) throws(TowlineError) -> PublishedFile? {
-        // The bytes must be durable before the mark that vouches for them.
-        try file.synchronizeAll()
-        // Another process may have written to the file or taken its name meanwhile.
-        guard try file.status().isUnchanged(since: found), try folder.names(file, name) else { return nil }
-        // An existing mark keeps its source.
-        let mark =
-            FinishedMark(of: file, boot: folder.boot(boot)) ?? FinishedMark(adopted: found, source: source)
-        (mark.lasting ?? mark).store(in: file)
-        try file.synchronizeAll()
-        try synchronize(folder, naming: name)
-        return PublishedFile(path: file.path, length: found.size, modified: found.modifiedSeconds)
-    }
-
-    /// Syncs a file that was published without a sync, and makes its mark permanent: until then, the mark is valid only
-    /// until the machine restarts. Callers rely on a file that is reported as finished.
-    ///
-    /// - Returns: `false` if the mark is permanent; the file is then not synced.
-    @discardableResult
-    private func makeDurable(_ file: Descriptor, _ mark: FinishedMark) throws(TowlineError) -> Bool {
-        guard let lasting = mark.lasting else { return false }
-        // The bytes must be durable before the mark that vouches for them.
-        try file.synchronizeAll()
-        lasting.store(in: file)
-        try file.synchronizeAll()
-        return true
-    }
-
-    private func synchronize(_ folder: Folder, naming name: String) throws(TowlineError) {
-        do {
-            try index(of: folder).sync.synchronize(folder)
-        } catch {
-            throw .naming(folder.path(of: name), because: error)
         }
     }
 
@@ -214,7 +150,7 @@ extension FileStorage {
             if let part = scene.part, try contents.metadata.part.isSameFile(as: part.identity()) {
                 try scene.folder.remove(scene.names.part)
             }
-            try synchronize(scene.folder, naming: name)
+            try finished.synchronize(scene.folder, naming: name)
             try journal.retire(as: .void)
             scene.close()
             let source = contents.metadata.record.source
@@ -274,7 +210,7 @@ extension FileStorage {
             else { continue }
             guard let file = try scene.folder.open(name, readOnly: true) else { continue }
             if let mark = FinishedMark(of: file, boot: scene.folder.boot(boot)), mark.isOf(metadata.record.source) {
-                try makeDurable(file, mark)
+                try finished.makeDurable(file, mark)
                 return (name, status.size)
             }
             guard status.identity.birthSeconds != 0 else { continue }

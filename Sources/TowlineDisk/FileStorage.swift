@@ -6,36 +6,13 @@ package import TowlineEngine
 /// Creates and examines the files of downloads: the part file `NAME.tow` with the incomplete bytes, and the journal
 /// `NAME.tow-journal`, which records these bytes, next to the final `NAME`.
 package final class FileStorage: Storage {
-    private struct WeakFolder {
-        weak var folder: Folder?
-        /// The time, on the monotonic clock, of the last check that the path leads to this directory.
-        var seen: Duration
-    }
-
-    private struct Latest {
-        let path: String
-        let folder: Folder
-        let seen: Duration
-    }
-
-    /// The time after which an open directory's path must be checked again, because it may lead to another directory:
-    /// about the time that one small file takes.
-    private let lookupLife: Duration
-
     let syscall: any Syscall
     let boot: BootIdentity
     let queue: SyncQueue
     let space: Preallocation
     private let shortfalls = Shortfalls()
-    /// The open directories by path, as weak references. Downloads into one directory share its file descriptor.
-    private let folders = Mutex<[String: WeakFolder]>([:])
-    /// The directory that was opened last, kept open between downloads so that the next one finds it without a lookup;
-    /// `nil` unless `keepsLatest`.
-    private let latest = Mutex<Latest?>(nil)
-    private let keepsLatest: Bool
-    /// The index of each directory's unfinished downloads. At most 64 are kept: few are in use at once.
-    private let indices = Mutex<[(folder: FileIdentity, index: JournalIndex)]>([])
-
+    let folders: FolderPool
+    let finished: FinishedFiles
     /// Creates a storage. `boot` and `lookupLife` are for tests.
     ///
     /// - Parameter forOneRun: `true` if the process ends with its downloads. Tasks that publish small files may then
@@ -47,20 +24,20 @@ package final class FileStorage: Storage {
         forOneRun: Bool = false, keptFree: Int64 = 0
     ) {
         space = Preallocation(keptFree: keptFree)
-        keepsLatest = forOneRun
-        self.lookupLife = lookupLife
         self.syscall = syscall
         self.boot = boot ?? BootIdentity.current(syscall)
+        folders = FolderPool(syscall, shortfalls, self.boot, lookupLife: lookupLife, keepsLatest: forOneRun)
+        finished = FinishedFiles(boot: self.boot, folders: folders)
         queue = SyncQueue(syscall: syscall, callersMayWait: forOneRun)
     }
 
     package func takeNotices(inDirectory directory: String) -> [String] { shortfalls.takeNotices(of: directory) }
 
     package func find(source: String, inDirectory directory: String) -> Place? {
-        guard let folder = try? folder(directory) else { return nil }
-        for name in index(of: folder).names(of: source, read: { listing(of: folder) }) {
+        guard let folder = try? folders.folder(directory) else { return nil }
+        for name in folders.index(of: folder).names(of: source, read: { folders.listing(of: folder) }) {
             let names = PlaceNames(final: name)
-            guard self.source(of: names.journal, in: folder) == source, (try? folder.status(of: names.part)) != nil
+            guard folders.source(of: names.journal, in: folder) == source, (try? folder.status(of: names.part)) != nil
             else { continue }
             return Place(directory: directory, name: name)
         }
@@ -71,7 +48,8 @@ package final class FileStorage: Storage {
     /// `sources`; `false` if the file cannot be read or another program created it. On a file system without extended
     /// attributes, every file of `length` bytes counts as published.
     package func isPublished(_ place: Place, from sources: [String], length: Int64?) -> Bool {
-        guard let folder = try? folder(place.directory), let file = try? folder.open(place.name, readOnly: true),
+        guard let folder = try? folders.folder(place.directory),
+            let file = try? folder.open(place.name, readOnly: true),
             let status = try? file.status(), status.kind == .regular
         else { return false }
         if FinishedMark.isKept(by: file) {
@@ -81,112 +59,19 @@ package final class FileStorage: Storage {
         return status.size == length
     }
 
-    private func source(of journal: String, in folder: Folder) -> String? {
-        guard let file = try? folder.open(journal, readOnly: true),
-            case .live(let contents) = try? JournalFile.read(file, boot: folder.boot(boot))
-        else { return nil }
-        return contents.metadata.record.source
+    package func checkReplaceable(_ place: Place, isReplaced: Bool) throws(TowlineError) {
+        let (folder, names) = try folders.enter(place)
+        try folder.checkReplaceable(names.final, isReplaced: isReplaced)
     }
 
     package func seemsVacant(_ place: Place) -> Bool {
         do throws(TowlineError) {
-            let (folder, names) = try enter(place)
-            guard !index(of: folder).mayHoldLeftover(of: names.final) else { return false }
+            let (folder, names) = try folders.enter(place)
+            guard !folders.index(of: folder).mayHoldLeftover(of: names.final) else { return false }
             return try folder.status(of: names.final) == nil
         } catch {
             return false
         }
-    }
-
-    package func checkReplaceable(_ place: Place, isReplaced: Bool) throws(TowlineError) {
-        let (folder, names) = try enter(place)
-        switch try folder.status(of: names.final)?.kind {
-        case .other: throw .unusable(folder.path(of: names.final))
-        case .directory: throw .opening(folder.path(of: names.final), EISDIR)
-        case .link where Self.leadsToDevice(folder.path(of: names.final)):
-            throw .unusable(folder.path(of: names.final))
-        case .link where isReplaced: throw .link(folder.path(of: names.final))
-        default: break
-        }
-    }
-
-    /// Returns whether a symbolic link leads to a device, pipe or socket that other processes share, such as
-    /// `/dev/stdout`.
-    private static func leadsToDevice(_ link: String) -> Bool {
-        var found = stat()
-        return ByteText.withCString(link) { stat($0, &found) } == 0
-            && ![S_IFREG, S_IFDIR].contains(found.st_mode & S_IFMT)
-    }
-
-    private func listing(of folder: Folder) -> JournalIndex.Listing? {
-        guard let names = try? folder.names() else { return nil }
-        let suffixes = PlaceNames(final: "")
-        var listing = JournalIndex.Listing()
-        for name in names {
-            for suffix in [suffixes.part, suffixes.journal, suffixes.nextPart, suffixes.newJournal]
-            where name.hasSuffix(suffix) { listing.leftovers.insert(String(name.dropLast(suffix.count))) }
-            guard name.hasSuffix(suffixes.journal) else { continue }
-            let final = String(name.dropLast(suffixes.journal.count))
-            // A journal from another user must not choose a name that no server could choose (`.bashrc`).
-            guard SafeFileName.isSafe(final), !PlaceNames.isAbbreviated(final),
-                let source = source(of: name, in: folder)
-            else { continue }
-            listing.journals.append((source, final))
-        }
-        return listing
-    }
-
-    func index(of folder: Folder) -> JournalIndex {
-        indices.withLock { indices in
-            if let known = indices.first(where: { $0.folder == folder.identity }) { return known.index }
-            if indices.count >= 64 { indices = [] }
-            let made = JournalIndex()
-            indices.append((folder.identity, made))
-            return made
-        }
-    }
-
-    /// Returns the directory at a path: the shared open one, or a new one. Checks after each `lookupLife` that the path
-    /// still leads to the open directory. Throws if the directory cannot be opened.
-    func folder(_ path: String) throws(TowlineError) -> Folder {
-        let now = MonotonicClock.now
-        let last = latest.withLock { $0?.path == path ? $0 : nil }
-        if let last, now - last.seen < lookupLife { return last.folder }
-        let known = folders.withLock { folders in folders[path].map { ($0.folder, $0.seen) } }
-        if case (let folder?, let seen)? = known {
-            if now - seen < lookupLife { return folder }
-            var status = FileStatus()
-            if syscall.status(AT_FDCWD, path + "/.", &status) >= 0, status.identity == folder.identity {
-                folders.withLock { $0[path]?.seen = now }
-                if last != nil { latest.withLock { $0 = Latest(path: path, folder: folder, seen: now) } }
-                return folder
-            }
-        }
-        let opened = try Folder(path, syscall: syscall, shortfalls: shortfalls)
-        if keepsLatest { latest.withLock { $0 = Latest(path: path, folder: opened, seen: now) } }
-        folders.withLock { folders in
-            folders = folders.filter { $0.value.folder != nil }
-            folders[path] = WeakFolder(folder: opened, seen: now)
-        }
-        return opened
-    }
-
-    /// Opens the directory of a destination, and returns it with the names of the download's files. Throws
-    /// `unusableDestination` if the final name is not a single path component or is too long.
-    func enter(_ place: Place) throws(TowlineError) -> (Folder, PlaceNames) {
-        let name = place.name
-        guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(0x2F), !name.utf8.contains(0) else {
-            throw TowlineError(
-                .unusableDestination,
-                "invalid file name \"\(name)\": a name must not be empty, \".\" or \"..\", and must not contain \"/\". "
-                    + "Choose another name")
-        }
-        let folder = try folder(place.directory)
-        // Checked before the first byte: names of an unfinished download are truncated, so creating them does not fail.
-        guard SafeFileName.byteCount(name) <= SafeFileName.longestByteCount else {
-            throw .opening(folder.path(of: name), ENAMETOOLONG)
-        }
-        return (folder, PlaceNames(final: name))
     }
 
     // MARK: Creating
@@ -194,7 +79,7 @@ package final class FileStorage: Storage {
     package func create(
         _ place: Place, record: DownloadRecord, terms: CreateTerms
     ) throws(TowlineError) -> OpenPart {
-        let (folder, names) = try enter(place)
+        let (folder, names) = try folders.enter(place)
         if terms.reservesSpace, let length = record.representation.completeLength,
             terms.journaled || space.hasPromises
         {
@@ -233,7 +118,7 @@ package final class FileStorage: Storage {
         if let file = try folder.createPart(names.part) { return file }
         // A caller that requires a free name has already checked the place; other callers check it here.
         guard !terms.requiresFreeName, let other = try folder.open(names.part), try other.lock(),
-            !FinishedMark.isUnfinished(other), source(of: names.journal, in: folder) == nil,
+            !FinishedMark.isUnfinished(other), folders.source(of: names.journal, in: folder) == nil,
             try folder.names(other, names.part)
         else {
             throw .inUse(folder.path(of: names.part), by: "another process", systemError: EEXIST)
@@ -297,7 +182,7 @@ package final class FileStorage: Storage {
             throw error
         }
         if isNamed, journal == nil { FinishedMark.putUnfinished(on: file) }
-        if journal != nil { index(of: folder).add(record.source, names.final) }
+        if journal != nil { folders.index(of: folder).add(record.source, names.final) }
         let notices = displaced.notices
         displaced.notices = []
         let part = PartFile(

@@ -1,0 +1,125 @@
+import Glibc
+import Synchronization
+internal import TowlineCore
+internal import TowlineEngine
+
+/// The open directories of a storage, and the index of the unfinished downloads in each.
+final class FolderPool: Sendable {
+    private struct WeakFolder {
+        weak var folder: Folder?
+        /// The time, on the monotonic clock, of the last check that the path leads to this directory.
+        var seen: Duration
+    }
+
+    private struct Latest {
+        let path: String
+        let folder: Folder
+        let seen: Duration
+    }
+
+    /// The time after which an open directory's path must be checked again, because it may lead to another directory:
+    /// about the time that one small file takes.
+    private let lookupLife: Duration
+
+    private let syscall: any Syscall
+    private let shortfalls: Shortfalls
+    private let boot: BootIdentity
+    /// The open directories by path, as weak references. Downloads into one directory share its file descriptor.
+    private let folders = Mutex<[String: WeakFolder]>([:])
+    /// The directory that was opened last, kept open between downloads so that the next one finds it without a lookup;
+    /// `nil` unless `keepsLatest`.
+    private let latest = Mutex<Latest?>(nil)
+    private let keepsLatest: Bool
+    /// The index of each directory's unfinished downloads. At most 64 are kept: few are in use at once.
+    private let indices = Mutex<[(folder: FileIdentity, index: JournalIndex)]>([])
+
+    init(
+        _ syscall: any Syscall, _ shortfalls: Shortfalls, _ boot: BootIdentity, lookupLife: Duration, keepsLatest: Bool
+    ) {
+        (self.syscall, self.shortfalls, self.boot) = (syscall, shortfalls, boot)
+        (self.lookupLife, self.keepsLatest) = (lookupLife, keepsLatest)
+    }
+
+    /// Returns the directory at a path: the shared open one, or a new one. Checks after each `lookupLife` that the path
+    /// still leads to the open directory. Throws if the directory cannot be opened.
+    func folder(_ path: String) throws(TowlineError) -> Folder {
+        let now = MonotonicClock.now
+        let last = latest.withLock { $0?.path == path ? $0 : nil }
+        if let last, now - last.seen < lookupLife { return last.folder }
+        let known = folders.withLock { folders in folders[path].map { ($0.folder, $0.seen) } }
+        if case (let folder?, let seen)? = known {
+            if now - seen < lookupLife { return folder }
+            var status = FileStatus()
+            if syscall.status(AT_FDCWD, path + "/.", &status) >= 0, status.identity == folder.identity {
+                folders.withLock { $0[path]?.seen = now }
+                if last != nil { latest.withLock { $0 = Latest(path: path, folder: folder, seen: now) } }
+                return folder
+            }
+        }
+        let opened = try Folder(path, syscall: syscall, shortfalls: shortfalls)
+        if keepsLatest { latest.withLock { $0 = Latest(path: path, folder: opened, seen: now) } }
+        folders.withLock { folders in
+            folders = folders.filter { $0.value.folder != nil }
+            folders[path] = WeakFolder(folder: opened, seen: now)
+        }
+        return opened
+    }
+
+    /// Opens the directory of a destination, and returns it with the names of the download's files. Throws
+    /// `unusableDestination` if the final name is not a single path component or is too long.
+    func enter(_ place: Place) throws(TowlineError) -> (Folder, PlaceNames) {
+        let name = place.name
+        guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(0x2F), !name.utf8.contains(0) else {
+            throw TowlineError(
+                .unusableDestination,
+                "invalid file name \"\(name)\": a name must not be empty, \".\" or \"..\", and must not contain \"/\". "
+                    + "Choose another name")
+        }
+        let folder = try folder(place.directory)
+        // Checked before the first byte: names of an unfinished download are truncated, so creating them does not fail.
+        guard SafeFileName.byteCount(name) <= SafeFileName.longestByteCount else {
+            throw .opening(folder.path(of: name), ENAMETOOLONG)
+        }
+        return (folder, PlaceNames(final: name))
+    }
+
+    // MARK: Unfinished downloads
+
+    /// Returns the index of the unfinished downloads in a directory.
+    func index(of folder: Folder) -> JournalIndex {
+        indices.withLock { indices in
+            if let known = indices.first(where: { $0.folder == folder.identity }) { return known.index }
+            if indices.count >= 64 { indices = [] }
+            let made = JournalIndex()
+            indices.append((folder.identity, made))
+            return made
+        }
+    }
+
+    /// Returns the URL of the download that a journal belongs to; `nil` if the journal is not usable.
+    func source(of journal: String, in folder: Folder) -> String? {
+        guard let file = try? folder.open(journal, readOnly: true),
+            case .live(let contents) = try? JournalFile.read(file, boot: folder.boot(boot))
+        else { return nil }
+        return contents.metadata.record.source
+    }
+
+    /// Returns the unfinished downloads in a directory; `nil` if it cannot be read.
+    func listing(of folder: Folder) -> JournalIndex.Listing? {
+        guard let names = try? folder.names() else { return nil }
+        let suffixes = PlaceNames(final: "")
+        var listing = JournalIndex.Listing()
+        for name in names {
+            for suffix in [suffixes.part, suffixes.journal, suffixes.nextPart, suffixes.newJournal]
+            where name.hasSuffix(suffix) { listing.leftovers.insert(String(name.dropLast(suffix.count))) }
+            guard name.hasSuffix(suffixes.journal) else { continue }
+            let final = String(name.dropLast(suffixes.journal.count))
+            // A journal from another user must not choose a name that no server could choose (`.bashrc`).
+            guard SafeFileName.isSafe(final), !PlaceNames.isAbbreviated(final),
+                let source = source(of: name, in: folder)
+            else { continue }
+            listing.journals.append((source, final))
+        }
+        return listing
+    }
+}
