@@ -94,50 +94,13 @@ final class Attempt {
     /// The number of header lines and pieces of the body that libcurl delivered.
     private(set) var pieces = 0
 
-    /// The rest of the body, if the kernel moves it through a pipe (splice(2)); otherwise `nil`.
-    var spliced: SplicedBody?
-    /// The policy that decides when it pays off that the kernel moves the rest of the body; `nil` if that is not
-    /// possible.
-    private var splicePolicy: SplicePolicy?
-    /// The number of bytes of this response's head, including interim heads, and of its body.
-    private var headCount: Int64 = 0
-    private var bodyCount: Int64 = 0
-    /// `true` while libcurl is paused so that the kernel can move the rest of the body. libcurl believes that the last
-    /// piece was not taken, although the receiver has it: a pause from outside the callback could let libcurl read once
-    /// more.
-    private(set) var isOffered = false
-    /// The number of bytes that libcurl delivers a second time when it resumes. The receiver already has them.
-    private var known = 0
+    /// The splicing of the body; `nil` if libcurl delivers the whole body.
+    var splicing: Splicing?
+    /// `true` if the receiver has bytes of the body that libcurl delivered.
+    private(set) var hasBody = false
 
-    /// Returns whether the receiver has bytes of the body.
-    var hasBody: Bool { bodyCount > 0 }
-
-    /// The number of bytes of the response, head and body, that libcurl delivered.
-    var passed: Int64 { headCount + bodyCount }
-
-    /// The number of bytes of the body that are still to come; `nil` if the length of the body is unknown.
-    var rest: Int64? { handle.contentLength.map { $0 - bodyCount } }
-
-    /// Returns whether the kernel should now move the rest of the body through a pipe. Called after each short piece.
-    private func pays() -> Bool {
-        guard let next = splicePolicy?.next, bodyCount >= next else { return false }
-        guard let rest else {
-            splicePolicy = nil
-            return false
-        }
-        return splicePolicy?.paysOff(received: bodyCount, rest: rest, now: MonotonicTime.now.sinceStart) == true
-            && receiver.takesPipes && receiver.wanted >= SplicePolicy.least
-    }
-
-    /// Ends the pause in which the kernel could take over, so that libcurl reads the body. Unless `again`, the attempt
-    /// never considers it again.
-    func withdraw(again: Bool) {
-        isOffered = false
-        if !again { splicePolicy = nil }
-    }
-
-    /// Returns whether the receiver accepts the next bytes of the body.
-    var isFed: Bool { pause.isNone && decidedEnd == nil }
+    /// Returns whether libcurl may deliver the next bytes of the body.
+    var isFed: Bool { pause.isNone && decidedEnd == nil && splicing?.isOffered != true }
 
     /// The maximum time from the response head to the end of the body that the receiver expects; `nil` if it set no
     /// limit.
@@ -270,7 +233,6 @@ final class Attempt {
         phase = .requested
         challenge = nil
         collector.restart()
-        headCount = 0
         readsAhead = pool.sharing == .none && handle.readsAhead
         speaksHTTP2 =
             pool.options.httpProtocol == .automatic && origin.scheme == .https && handle.speaksHTTP2
@@ -284,7 +246,6 @@ final class Attempt {
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil else { return 0 }
         pieces += 1
-        headCount += Int64(line.count)
         pool.mayHold(self)
         switch collector.take(line) {
         case .more:
@@ -327,7 +288,8 @@ final class Attempt {
         if head.version == .http1_1 || head.version == .http1_0 {
             readAhead()
             if framing == .delimited, let latency = head.latency {
-                splicePolicy = SplicePolicy(now: now.sinceStart, latency: latency)
+                splicing = Splicing(
+                    for: receiver, handle, headCount: collector.responseByteCount, now: now, latency: latency)
             }
         } else {
             pool.carriesStreams(of: self)
@@ -355,20 +317,18 @@ final class Attempt {
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         takeChallenge()
         guard decidedEnd == nil, phase == .body else { return 0 }
-        guard pause.isNone, !isOffered else { return Int(CURL_WRITEFUNC_PAUSE) }
+        guard isFed else { return Int(CURL_WRITEFUNC_PAUSE) }
         guard !bytes.isEmpty else { return 0 }
-        if known > 0 { return takeBehindKnown(bytes) }
+        let newBytes = splicing?.newBytes(of: bytes) ?? bytes
+        guard !newBytes.isEmpty else { return bytes.count }
         if pool.sharing != .none { heard = .now }
         pieces += 1
         pool.feeds(self)
-        switch receiver.receivedBody(bytes) {
+        switch receiver.receivedBody(newBytes) {
         case .consumed:
-            bodyCount += Int64(bytes.count)
-            // Only the last piece of a read is shorter: libcurl then holds no further bytes of it.
-            guard bytes.count < Int(CURL_MAX_WRITE_SIZE), pays() else { return bytes.count }
-            isOffered = true
-            known = bytes.count
-            return Int(CURL_WRITEFUNC_PAUSE)
+            hasBody = true
+            let mustPause = splicing?.took(newBytes.count, ofPiece: bytes.count) == true
+            return mustPause ? Int(CURL_WRITEFUNC_PAUSE) : bytes.count
         case .pause:
             wait(for: nil)
             return Int(CURL_WRITEFUNC_PAUSE)
@@ -379,20 +339,5 @@ final class Attempt {
             decidedEnd = .stopped
             return 0
         }
-    }
-
-    /// Does the same as `takeBody` for bytes whose first `known` bytes the receiver already has.
-    private func takeBehindKnown(_ bytes: UnsafeRawBufferPointer) -> Int {
-        guard bytes.count > known else {
-            known -= bytes.count
-            return bytes.count
-        }
-        let before = known
-        let rest = UnsafeRawBufferPointer(rebasing: bytes[before...])
-        known = 0
-        let taken = takeBody(rest)
-        // libcurl delivers all of these bytes again.
-        if taken == Int(CURL_WRITEFUNC_PAUSE) { known = isOffered ? bytes.count : before }
-        return taken == rest.count ? bytes.count : taken
     }
 }

@@ -38,7 +38,7 @@ final class AttemptLoop {
     var runners: [Int32: Attempt] = [:]
     /// Looks up the addresses of a host on another thread, which posts them to this thread (`learn`).
     let lookUp: (AddressBook.Place) -> Void
-    /// The attempts whose bodies the kernel moves through a pipe (splice(2)), by socket descriptor.
+    /// The attempts whose bodies the kernel moves (`Splicing`), by socket descriptor.
     var spliced: [Int32: Attempt] = [:]
 
     /// The time after which a pool without attempts is closed with its connections; sooner if more than 32 such pools
@@ -68,7 +68,7 @@ final class AttemptLoop {
         watch.sendGathered()
         let woken = poll.wait(milliseconds: mayWait ? timeToWait() : 0) { event in
             guard watch.isWanted(event.descriptor) else { return }
-            if let attempt = spliced[event.descriptor], let body = attempt.spliced { return read(body, for: attempt) }
+            if let attempt = spliced[event.descriptor] { return moveSpliced(attempt) }
             if let attempt = runners[event.descriptor] { return runnerIsReady(event.descriptor, of: attempt) }
             // A pool that was closed a moment ago may have left an event.
             guard let pool = pools.first(where: { $0.tag == event.tag }) else { return poll.forget(event.descriptor) }
@@ -112,12 +112,17 @@ final class AttemptLoop {
         } catch {
             abandon(pool, error)
         }
-        endFull(pool)
+        endRested(pool)
     }
 
-    private func endFull(_ pool: ConnectionPool) {
-        for attempt in pool.takeFull() { end(attempt, .stopped) }
-        for attempt in pool.takeOffered() { splice(attempt) }
+    private func endRested(_ pool: ConnectionPool) {
+        for attempt in pool.takeRested() where attempts[attempt.id] === attempt {
+            if attempt.splicing?.isOffered == true, attempt.decidedEnd == nil {
+                splice(attempt)
+            } else {
+                end(attempt, .stopped)
+            }
+        }
     }
 
     // MARK: Commands
@@ -209,7 +214,7 @@ final class AttemptLoop {
     func proceed(_ id: AttemptID) {
         guard let attempt = attempts[id] else { return }
         guard attempt.pause.isNone else { return resume(attempt) }
-        if attempt.hasBody, attempt.spliced == nil, !attempt.rests() { end(attempt, .stopped) }
+        if attempt.hasBody, attempt.splicing?.socket == nil, !attempt.rests() { end(attempt, .stopped) }
     }
 
     /// Ends all attempts as cancelled and closes all connections.
@@ -273,7 +278,7 @@ final class AttemptLoop {
     private func resume(_ attempt: Attempt) {
         deadlines.remove(attempt)
         attempt.endPause()
-        if let body = attempt.spliced { return resume(body, for: attempt) }
+        if attempt.splicing?.socket != nil { return resumeSplicing(attempt) }
         if let held = attempt.heldEnd { return end(attempt, held) }
         unpause(attempt)
     }
@@ -287,7 +292,7 @@ final class AttemptLoop {
         // the attempt meanwhile, and continues the transfer: the loop must end it.
         let code = attempt.pool.unpause(attempt)
         // Before `finish`: after it, the receiver may belong to another owner.
-        endFull(attempt.pool)
+        endRested(attempt.pool)
         // A finished request has no connection any more; `nextFinished` returns its result.
         if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { finish(attempt, code) }
     }
@@ -349,10 +354,8 @@ final class AttemptLoop {
     /// - Returns: `false` if the attempt has already ended.
     private func forget(_ attempt: Attempt) -> Bool {
         guard attempts.removeValue(forKey: attempt.id) != nil else { return false }
-        if let body = attempt.spliced {
-            spliced[body.socket] = nil
-            attempt.spliced = nil
-        }
+        if let socket = attempt.splicing?.socket { spliced[socket] = nil }
+        attempt.splicing = nil
         deadlines.remove(attempt)
         attempt.pool.remove(attempt.handle)
         return true

@@ -30,13 +30,11 @@ final class ConnectionPool {
 
     /// The attempt that last received bytes of its body in the current call of libcurl; `nil` if no attempt did.
     private var fed: Attempt?
-    /// The attempts that their receivers stopped in `flush`, when all available bytes were delivered. The loop must end
-    /// them.
-    private var full: [Attempt] = []
-    /// The attempts whose libcurl side is paused so that the kernel can move the rest of the body (`SplicedBody`).
-    private var offered: [Attempt] = []
-    /// The number of calls of libcurl that may have read from any of its sockets, or sent on one. After such a call, a
-    /// `SplicedBody` checks again that libcurl read nothing from its socket.
+    /// The attempts that the loop must act on because all available bytes were delivered: their receivers stopped them
+    /// in `flush`, or libcurl is paused so that the kernel can move the rest of the body (`Splicing`).
+    private var rested: [Attempt] = []
+    /// The number of calls of libcurl that may have read from any of its sockets, or sent on one. After such a call,
+    /// `Splicing` checks again that libcurl read nothing from its socket.
     private(set) var callCount = 0 { didSet { watch.mayHaveSent = true } }
     private var readAhead = ReadAhead()
 
@@ -137,7 +135,7 @@ final class ConnectionPool {
     func remove(_ handle: EasyHandle) {
         // An ended attempt must not receive `rests`.
         if fed?.handle === handle { fed = nil }
-        offered.removeAll { $0.handle === handle }
+        rested.removeAll { $0.handle === handle }
         readAhead.forget(handle)
         callCount += 1
         curl_multi_remove_handle(multi, handle.pointer)
@@ -244,30 +242,19 @@ final class ConnectionPool {
     /// Notifies the attempt that last received bytes that all available bytes were delivered (`Attempt.rests`). Called
     /// when libcurl has returned.
     ///
-    /// - Returns: the attempts that their receivers stopped in response, which the caller must end.
-    func takeFull() -> [Attempt] {
+    /// - Returns: the attempts that the receiver stopped (`Attempt.decidedEnd`), which the caller must end, and those
+    ///   whose rest the kernel can move, which the caller must splice.
+    func takeRested() -> [Attempt] {
         rest()
-        guard !full.isEmpty else { return [] }
-        defer { full = [] }
-        return full
+        guard !rested.isEmpty else { return [] }
+        defer { rested = [] }
+        return rested
     }
 
     private func rest() {
         guard let attempt = fed else { return }
         fed = nil
-        if !attempt.rests() {
-            full.append(attempt)
-        } else if attempt.isOffered {
-            offered.append(attempt)
-        }
-    }
-
-    /// Returns the attempts that are paused so that the kernel can move the rest of the body, and forgets them. Called
-    /// after the attempts of `takeFull` have ended.
-    func takeOffered() -> [Attempt] {
-        guard !offered.isEmpty else { return [] }
-        defer { offered = [] }
-        return offered
+        if !attempt.rests() || attempt.splicing?.isOffered == true { rested.append(attempt) }
     }
 
     /// Makes libcurl resume a paused attempt, and deliver within this call the bytes that it holds. Returns libcurl's
@@ -302,7 +289,7 @@ final class ConnectionPool {
             guard let context else { return -1 }
             let pool = Unmanaged<ConnectionPool>.fromOpaque(context).takeUnretainedValue()
             let attempt = handle.flatMap(EasyHandle.attempt)
-            if attempt?.spliced != nil { return 0 }
+            if attempt?.splicing?.socket != nil { return 0 }
             let interest: EventPoll.Interest
             switch what {
             case CURL_POLL_IN: interest = .read

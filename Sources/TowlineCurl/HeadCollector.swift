@@ -34,6 +34,8 @@ struct HeadCollector {
     private var version = ResponseHead.Version.http1_1
     private var fields = HTTPFields()
     private var byteCount = 0
+    /// The number of bytes of the current response, including interim heads.
+    private(set) var responseByteCount = 0
     private var fieldCount = 0
     private var interimHeadCount = 0
     /// `true` if the last line was skipped; its continuation lines (obs-fold, RFC 9112 §5.2) are then skipped too.
@@ -52,6 +54,7 @@ struct HeadCollector {
     /// Discards the lines of an incomplete head, but keeps the counts for the limits. Called before each request, since
     /// libcurl sends the request again over a new connection if a reused connection turns out to be dead.
     mutating func restart() {
+        responseByteCount = 0
         guard state != .done else { return }
         state = .statusLine
         forgetFields()
@@ -65,6 +68,7 @@ struct HeadCollector {
     /// Processes the next line, including its end of line.
     mutating func take(_ raw: UnsafeRawBufferPointer) -> Step {
         byteCount += raw.count
+        responseByteCount += raw.count
         guard byteCount <= Self.maximumBytes else {
             return Self.tooLarge(
                 "the server sent more than 300 KiB of response headers; Towline accepts at most 300 KiB")

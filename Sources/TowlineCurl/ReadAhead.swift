@@ -75,7 +75,7 @@ struct ReadAhead {
         _ attempt: Attempt, _ call: (Int32) throws(Failure) -> Void
     ) throws(Failure) -> Bool {
         for _ in 0..<mostCalls {
-            guard let socket = attempt.socket, attempt.isFed, !attempt.isOffered, attempt.handle.hasUnread,
+            guard let socket = attempt.socket, attempt.isFed, attempt.handle.hasUnread,
                 attempt.vainCalls < mostVain
             else { return false }
             let pieces = attempt.pieces

@@ -3,8 +3,8 @@ import Glibc
 internal import TowlineCore
 
 /// The rest of a response body whose beginning libcurl delivered. The kernel moves the rest from the connection into a
-/// pipe, from where the receiver takes it (`SplicePolicy`, splice(2)). libcurl stays paused and only closes the
-/// connection at the end.
+/// pipe, from where the receiver takes it (splice(2)). libcurl stays paused and only closes the connection at the end.
+/// Used only by `Splicing`.
 ///
 /// During a pause, libcurl only guarantees that it delivers nothing, not that it reads nothing. Before the first move,
 /// and after each call of libcurl, the kernel is therefore asked how many bytes were read from the socket. If the

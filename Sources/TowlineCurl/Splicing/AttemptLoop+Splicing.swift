@@ -1,0 +1,37 @@
+internal import TowlineCore
+internal import TowlineEngine
+
+/// Response bodies that the kernel moves from the socket through a pipe (`Splicing`).
+extension AttemptLoop {
+    /// Makes the kernel move the rest of a body that libcurl is paused for. If the kernel cannot, libcurl resumes.
+    func splice(_ attempt: Attempt) {
+        let socket = attempt.socket
+        guard attempt.splicing?.begin(on: socket, callCount: attempt.pool.callCount) == true else {
+            return unpause(attempt)
+        }
+        if let socket { spliced[socket] = attempt }
+        resumeSplicing(attempt)
+    }
+
+    /// Watches the socket of a spliced body, and moves the bytes that are available.
+    func resumeSplicing(_ attempt: Attempt) {
+        guard let socket = attempt.splicing?.socket else { return }
+        guard watch.want(.read, of: socket, tag: attempt.pool.tag) else {
+            let reason = "this machine cannot wait for data of the connection: the system call epoll_ctl(2) failed"
+            return end(attempt, .failed(TransportFailure(.local, reason)))
+        }
+        moveSpliced(attempt)
+    }
+
+    /// Moves the available bytes of a spliced body. Called when the socket is ready.
+    func moveSpliced(_ attempt: Attempt) {
+        guard let splicing = attempt.splicing, let socket = splicing.socket else { return }
+        switch splicing.move(callCount: attempt.pool.callCount) {
+        case .wait: break
+        case .pause(let delay):
+            watch.dismiss(socket)
+            attempt.wait(for: delay)
+        case .end(let end): self.end(attempt, end)
+        }
+    }
+}
