@@ -84,15 +84,11 @@ final class Attempt {
     }
 
     /// The descriptor of the socket that libcurl last waited for; `nil` before it waited.
-    var socket: Int32? { didSet { pool.readsFrom(self) } }
-    /// `true` if OpenSSL reads ahead on the connection, and so may hold received bytes that libcurl has not read.
-    private(set) var readsAhead = false
-    /// `true` if OpenSSL may hold unread bytes (`ReadAhead.holders`). Only `ReadAhead` uses this and `vainCalls`.
-    var mayHoldUnread = false
-    /// The number of consecutive calls of libcurl that should have delivered bytes of the response but delivered none.
-    var vainCalls = 0
+    var socket: Int32?
+    /// The state of TLS read-ahead. Only `ReadAhead` uses it.
+    var readAhead = ReadAhead.Reader()
     /// The number of header lines and pieces of the body that libcurl delivered.
-    private(set) var pieces = 0
+    private var pieces = 0
 
     /// The splicing of the body; `nil` if libcurl delivers the whole body.
     var splicing: Splicing?
@@ -233,7 +229,7 @@ final class Attempt {
         phase = .requested
         challenge = nil
         collector.restart()
-        readsAhead = pool.sharing == .none && handle.readsAhead
+        pool.readAhead.requestIsSent(by: self)
         speaksHTTP2 =
             pool.options.httpProtocol == .automatic && origin.scheme == .https && handle.speaksHTTP2
         hasBrokenConnection = false
@@ -246,7 +242,7 @@ final class Attempt {
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil else { return 0 }
         pieces += 1
-        pool.mayHold(self)
+        pool.readAhead.noteBytes(of: self)
         switch collector.take(line) {
         case .more:
             return line.count
@@ -286,7 +282,7 @@ final class Attempt {
         if pool.sharing != .none { heard = now }
         if framing == .closed { handle.watchCloseNotify() }
         if head.version == .http1_1 || head.version == .http1_0 {
-            readAhead()
+            pool.readAhead.begin(for: self)
             if framing == .delimited, let latency = head.latency {
                 splicing = Splicing(
                     for: receiver, handle, headCount: collector.responseByteCount, now: now, latency: latency)
@@ -304,13 +300,6 @@ final class Attempt {
             return false
         }
         return true
-    }
-
-    /// Makes TLS read ahead. Not for HTTP/2 and shared connections: libcurl keeps its own record of unread data there.
-    private func readAhead() {
-        guard pool.sharing == .none, let length = ReadAhead.length(bufferSize: handle.bufferSize) else { return }
-        readsAhead = handle.readAhead(length)
-        pool.readsFrom(self)
     }
 
     /// Passes bytes of the body to the receiver. Returns the number taken, 0 to abort, or `CURL_WRITEFUNC_PAUSE`.

@@ -80,7 +80,7 @@ final class AttemptLoop {
         for pool in pools where pool.timer <= now {
             act(on: pool) { pool throws(TransportFailure) in try pool.timerIsDue() }
         }
-        for pool in pools where pool.mayHoldUnread {
+        for pool in pools where pool.readAhead.mayHoldUnread {
             act(on: pool) { pool throws(TransportFailure) in try pool.readOn() }
         }
         // Finished attempts come first: an end that has arrived is not late.
@@ -95,7 +95,7 @@ final class AttemptLoop {
         var next = deadlines.next
         for pool in pools {
             next = min(next, pool.timer)
-            if pool.isTouched || pool.mayHoldUnread { return 0 }
+            if pool.isTouched || pool.readAhead.mayHoldUnread { return 0 }
             if pool.runningCount == 0 {
                 next = min(next, max(nextIdlePoolCheck, endOfLife(of: pool)))
             }
@@ -287,7 +287,7 @@ final class AttemptLoop {
     func unpause(_ attempt: Attempt) {
         // After a pause at its head libcurl does not know that it was paused, and the body may already be in TLS
         // buffers.
-        attempt.pool.mayHold(attempt)
+        attempt.pool.readAhead.noteBytes(of: attempt)
         // Delivers the bytes that libcurl holds back, within this call. libcurl 7.88 ignores it if the receiver stops
         // the attempt meanwhile, and continues the transfer: the loop must end it.
         let code = attempt.pool.unpause(attempt)

@@ -36,7 +36,7 @@ final class ConnectionPool {
     /// The number of calls of libcurl that may have read from any of its sockets, or sent on one. After such a call,
     /// `Splicing` checks again that libcurl read nothing from its socket.
     private(set) var callCount = 0 { didSet { watch.mayHaveSent = true } }
-    private var readAhead = ReadAhead()
+    let readAhead: ReadAhead
 
     private let watch: SocketWatch
     private let share: UnsafeMutableRawPointer
@@ -64,6 +64,7 @@ final class ConnectionPool {
         self.sharing = sharing
         self.tag = tag
         self.watch = watch
+        readAhead = ReadAhead(isAllowed: sharing == .none)
         self.multi = multi
         self.share = share
         setUp()
@@ -175,7 +176,7 @@ final class ConnectionPool {
         if isBroken || ready.contains(.read) { events |= CURL_CSELECT_IN }
         if isBroken || ready.contains(.write) { events |= CURL_CSELECT_OUT }
         try act(socket, events)
-        readAhead.note(socket)
+        readAhead.noteRead(from: socket)
     }
 
     /// Reports to libcurl that its timer expired. Throws `local` if the multi handle failed; the caller must then close
@@ -183,7 +184,7 @@ final class ConnectionPool {
     func timerIsDue() throws(TransportFailure) {
         timer = .never
         try act(CURL_SOCKET_TIMEOUT, 0)
-        readAhead.noteAll()
+        readAhead.noteReads()
     }
 
     private func act(_ socket: Int32, _ events: Int32) throws(TransportFailure) {
@@ -194,19 +195,10 @@ final class ConnectionPool {
         guard code == CURLM_OK else { throw Self.failure(code) }
     }
 
-    /// Returns whether the TLS library may hold received bytes that no socket event reports. The loop must then call
-    /// `readOn` instead of waiting.
-    var mayHoldUnread: Bool { !readAhead.holders.isEmpty }
-
     /// Makes libcurl process the bytes that the TLS library has read ahead. Throws `local` if the multi handle failed;
     /// the caller must then close the pool.
     func readOn() throws(TransportFailure) {
-        for attempt in readAhead.holders {
-            let isLeft = try ReadAhead.drain(attempt) { socket throws(TransportFailure) in
-                try act(socket, CURL_CSELECT_IN)
-            }
-            if !isLeft { readAhead.clear(attempt) }
-        }
+        try readAhead.drain { socket throws(TransportFailure) in try act(socket, CURL_CSELECT_IN) }
     }
 
     /// Returns whether bytes arrived on the connection with the given local port while it was idle. They belong to no
@@ -219,21 +211,10 @@ final class ConnectionPool {
         if sharing != .none, let socket = attempt.socket { watch.gatherSends(of: socket) }
     }
 
-    /// Registers an attempt whose TLS library reads ahead, for `readOn`. Does nothing without read-ahead or without a
-    /// socket.
-    func readsFrom(_ attempt: Attempt) { readAhead.watch(attempt) }
-
-    /// Records that bytes of an attempt's response arrived, so the TLS library may hold more that no socket event
-    /// reports.
-    func mayHold(_ attempt: Attempt) {
-        // Called for each line and each piece: the check of the flag avoids a dictionary lookup.
-        if attempt.readsAhead { readAhead.note(attempt) }
-    }
-
     /// Records that libcurl is about to deliver bytes to an attempt. Notifies the attempt that received bytes before
     /// (`Attempt.rests`) that no more are available now.
     func feeds(_ attempt: Attempt) {
-        mayHold(attempt)
+        readAhead.noteBytes(of: attempt)
         guard fed !== attempt else { return }
         rest()
         fed = attempt
@@ -299,7 +280,10 @@ final class ConnectionPool {
                 pool.watch.dismiss(socket)
                 return 0
             }
-            attempt?.socket = socket
+            if let attempt {
+                attempt.socket = socket
+                pool.readAhead.watch(attempt)
+            }
             return pool.watch.want(interest, of: socket, tag: pool.tag) ? 0 : -1
         }
 

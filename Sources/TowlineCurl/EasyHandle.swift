@@ -84,17 +84,6 @@ final class EasyHandle {
     /// ended with the connection may be truncated. Returns `false` if no connection is watched.
     var wasCutOff: Bool { closeWatch?.pointee.was_closed == 0 }
 
-    /// Makes OpenSSL read up to `length` available bytes from the socket at once, instead of one record in two reads.
-    /// Call it from a callback of the attempt.
-    ///
-    /// No socket event reports the bytes that OpenSSL then holds: after each call of libcurl, `ReadAhead` checks for
-    /// them.
-    /// - Returns: whether TLS now reads ahead.
-    func readAhead(_ length: Int) -> Bool { ccurl_read_ahead(pointer, length) != 0 }
-
-    /// Returns whether OpenSSL reads ahead on the connection, perhaps since an earlier response.
-    var readsAhead: Bool { ccurl_reads_ahead(pointer) != 0 }
-
     /// Sets the addresses that the next attempt connects to, in the form of `CURLOPT_RESOLVE(3)`; `nil` removes them.
     func useAddresses(_ text: String?) {
         let old = addresses
@@ -136,9 +125,6 @@ final class EasyHandle {
 
     /// Returns whether the connection negotiated HTTP/2. Call it from a callback of the attempt.
     var speaksHTTP2: Bool { ccurl_speaks_http2(pointer) != 0 }
-
-    /// Returns whether the TLS library holds received bytes that libcurl has not read.
-    var hasUnread: Bool { ccurl_has_unread(pointer) != 0 }
 
     /// Sets a numeric option of libcurl. Ignores an option that this libcurl was built without.
     func set(_ option: CURLoption, _ value: Int) { _ = ccurl_set_long(pointer, option, value) }
