@@ -8,8 +8,8 @@ extension Attempt {
     /// they were probably left after an earlier body (RFC 9112 §6.3). The loop then repeats the request over a new
     /// connection.
     func isFaultOfConnection(_ end: AttemptEnd) -> Bool {
-        guard !isRepeated, !speaksHTTP2 else { return false }
-        if hasStrayBytes { return true }
+        guard mayRepeat else { return false }
+        if connection.reuse == .foundStrayBytes { return true }
         guard phase == .requested, handle.reusesConnection, case .failed(let failure) = end else { return false }
         return [.malformed, .headTooLarge].contains(failure.kind) || failure == FailureTable.headCut
     }
@@ -17,6 +17,9 @@ extension Attempt {
     /// Returns whether a head is a 408 response that crossed the request on a reused connection: the server timed out
     /// while the connection was idle, just before the request arrived (RFC 9110 §15.5.9). The request is then repeated.
     func isLateTimeout(_ head: ResponseHead) -> Bool {
-        head.status == 408 && !isRepeated && !speaksHTTP2 && handle.reusesConnection
+        head.status == 408 && mayRepeat && handle.reusesConnection
     }
+
+    /// Returns whether the request may be repeated over a new connection: once, and not after HTTP/2 was negotiated.
+    private var mayRepeat: Bool { connection.reuse != .repeated && connection.http2 == .unused }
 }

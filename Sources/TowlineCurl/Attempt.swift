@@ -7,6 +7,19 @@ internal import TowlineEngine
 /// libcurl's callbacks call an attempt, which follows the receiver's decisions, records an end or a pause, and reports
 /// it to libcurl through the return value; `AttemptLoop` acts on it once libcurl has returned.
 final class Attempt {
+    /// The state of the request and its response.
+    private enum State {
+        /// No connection is ready for the request.
+        case connecting
+        /// The request was last sent at the given time, and the final response head has not arrived.
+        case requested(since: MonotonicTime)
+        /// A 401 response arrived that libcurl probably answers with the credentials, in a second request of the same
+        /// attempt.
+        case challenged(ResponseHead, AttemptEnd.Framing, since: MonotonicTime)
+        /// The receiver has the response head.
+        case body(ResponseBody)
+    }
+
     /// The progress of the attempt. The phase in which a failure occurs determines its kind (`FailureTable`).
     enum Phase {
         /// No connection is ready for the request.
@@ -17,110 +30,86 @@ final class Attempt {
         case body
     }
 
-    /// The state of a paused body: not paused, paused until `Transport.proceed`, or paused for a duration.
-    enum Pause {
-        case none
-        case untilProceed
-        case untilDeadline(Duration)
+    /// The 401 responses of the attempt.
+    enum Challenges {
+        /// libcurl answers 401 responses with the credentials, and has answered the given number.
+        case answered(Int)
+        /// The server rejected Basic and offers Digest authentication: the loop must send the request again, from a
+        /// pool whose handles send credentials only after a 401.
+        case needsDigest
+    }
 
-        var isNone: Bool { if case .none = self { true } else { false } }
+    /// The addresses of the host that the attempt connects to.
+    struct Addresses {
+        /// The host whose addresses libcurl connects to; `nil` with a proxy or a numeric address in the URL.
+        var place: AddressBook.Place?
+        /// The addresses that the user gave for the host; `nil` if the user gave none.
+        var fixed: [SocketAddress]?
+        /// The parallel connection attempts to the host's addresses; `nil` until libcurl connects to the first one.
+        var race: AddressRace?
+        /// `true` if an address of the host was rejected because it is not public.
+        var hasRefused = false
+    }
+
+    /// The connection that the request was sent over.
+    struct Connection {
+        /// The use of HTTP/2 although HTTP/1.1 was possible.
+        enum HTTP2 {
+            case unused
+            case used
+            /// The server ended the connection with an error (GOAWAY). libcurl 7.88 still waits for the response.
+            case broken
+        }
+
+        /// The use of a connection of an earlier request.
+        enum Reuse {
+            case allowed
+            /// Bytes that belong to no response were waiting on the reused connection.
+            case foundStrayBytes
+            /// The request was repeated over a new connection.
+            case repeated
+        }
+
+        /// The descriptor of the socket that libcurl last waited for; `nil` before it waited.
+        var socket: Int32?
+        var http2 = HTTP2.unused
+        /// `true` if a broken connection made this attempt switch its host to HTTP/1.1.
+        var hasFallenBack = false
+        var reuse = Reuse.allowed
+        /// The number of times the request was sent: libcurl sends it again if a reused connection was dead or the
+        /// server refused the stream.
+        var requestCount = 0
+        /// `true` if header lines or pieces of the body arrived since the last call of `hasNews`.
+        fileprivate var hasNews = false
     }
 
     let request: AttemptRequest
     let receiver: any AttemptReceiver
     let pool: ConnectionPool
     let handle: EasyHandle
-    /// The cookies of the download that were set on the handle for the request, one per line of the Netscape format.
-    let cookies: [String]
-    /// `true` if the request was sent over HTTP/2 although HTTP/1.1 was possible.
-    private(set) var speaksHTTP2 = false
-    /// `true` if the status of the response head is 2xx.
-    private(set) var hasSucceeded = false
-    /// `true` if the server ended the HTTP/2 connection with an error (GOAWAY). libcurl 7.88 still waits for the
-    /// response.
-    private(set) var hasBrokenConnection = false
-    /// `true` if the broken connection made this attempt switch its host to HTTP/1.1.
-    var hasFallenBack = false
-    private var piecesSeen = 0
-    /// `true` if the request was repeated over a new connection.
-    private(set) var isRepeated = false
-    /// `true` if bytes that belong to no response were waiting on the reused connection.
-    private(set) var hasStrayBytes = false
+    private let deadlineDidChange: (Attempt) -> Void
 
-    private(set) var phase = Phase.connecting
-    /// A 401 response that libcurl probably answers with the credentials, in a second request of the same attempt.
-    var challenge: (head: ResponseHead, framing: AttemptEnd.Framing)?
-    var challengeCount = 0
-    /// `true` if the server rejected Basic and offers Digest authentication: the loop must send the request again, from
-    /// a pool whose handles send credentials only after a 401.
-    var needsDigest = false
-    private(set) var framing = AttemptEnd.Framing.delimited
+    private var state = State.connecting
+    private var collector: HeadCollector
     /// The end that the receiver or the head's limits decided before libcurl reported a result; `nil` if libcurl
     /// decides.
     private(set) var decidedEnd: AttemptEnd?
-    private(set) var pause = Pause.none
-    /// The number of times the request was sent: libcurl sends it again if a reused connection was dead or the server
-    /// refused the stream.
-    private(set) var requestCount = 0
-    /// The time at which the request was last sent.
-    private var requestedAt = MonotonicTime.never
-    /// `true` if an address of the host was rejected because it is not public.
-    private(set) var hasRefusedAddress = false
-    /// The host whose addresses libcurl connects to; `nil` with a proxy or a numeric address in the URL.
-    var place: AddressBook.Place?
-    /// The addresses that the user gave for the host; `nil` if the user gave none.
-    var fixedAddresses: [SocketAddress]?
-    /// The parallel connection attempts to the host's addresses; `nil` until libcurl connects to the first one.
-    private(set) var race: AddressRace?
-    /// The end of a response that became complete during a pause, reported after `proceed`; otherwise `nil`.
-    var heldEnd: AttemptEnd?
-
-    /// The time at which bytes of the response last arrived. Recorded only if attempts may share the connection.
-    private var heard = MonotonicTime.never
-
-    /// `true` if no byte of the response has arrived yet or within the last second. `false` while connecting.
-    var isSilent: Bool {
-        phase == .requested || phase == .body && heard < .never && heard.milliseconds(until: .now) >= 1000
-    }
-
-    /// The descriptor of the socket that libcurl last waited for; `nil` before it waited.
-    var socket: Int32?
+    var addresses = Addresses()
+    var connection = Connection()
+    var challenges = Challenges.answered(0)
     /// The state of TLS read-ahead. Only `ReadAhead` uses it.
     var readAhead = ReadAhead.Reader()
-    /// The number of header lines and pieces of the body that libcurl delivered.
-    private var pieces = 0
-
-    /// The splicing of the body; `nil` if libcurl delivers the whole body.
-    var splicing: Splicing?
-    /// `true` if the receiver has bytes of the body that libcurl delivered.
-    private(set) var hasBody = false
-
-    /// Returns whether libcurl may deliver the next bytes of the body.
-    var isFed: Bool { pause.isNone && decidedEnd == nil && splicing?.isOffered != true }
-
-    /// The maximum time from the response head to the end of the body that the receiver expects; `nil` if it set no
-    /// limit.
-    private var endLimit: Duration?
-
-    /// `true` if the receiver expects the body to end soon and was not notified that the end is late.
-    var isBrief: Bool { endLimit != nil }
-
-    /// The attempt's deadline and its index in the heap. Only `DeadlineQueue` uses these two properties.
-    var deadline = MonotonicTime.never
-    var deadlineIndex: Int?
-
-    private var collector: HeadCollector
-    private let deadlineDidChange: (Attempt) -> Void
+    /// The attempt's deadline. Only `DeadlineQueue` uses it.
+    var deadline = DeadlineQueue.Entry()
 
     init(
         _ request: AttemptRequest, receiver: any AttemptReceiver, pool: ConnectionPool, handle: EasyHandle,
-        cookies: [String], deadlineDidChange: @escaping (Attempt) -> Void
+        deadlineDidChange: @escaping (Attempt) -> Void
     ) {
         self.request = request
         self.receiver = receiver
         self.pool = pool
         self.handle = handle
-        self.cookies = cookies
         collector = HeadCollector(ignoresLength: request.connection.ignoresLength)
         self.deadlineDidChange = deadlineDidChange
     }
@@ -130,37 +119,67 @@ final class Attempt {
     /// The server that the attempt sends its request to.
     var origin: HTTPURL.Origin { request.url.origin }
 
+    var phase: Phase {
+        switch state {
+        case .connecting: .connecting
+        case .requested, .challenged: .requested
+        case .body: .body
+        }
+    }
+
+    /// The body of the response; `nil` before the receiver has the response head.
+    var body: ResponseBody? { if case .body(let body) = state { body } else { nil } }
+
+    /// Returns whether the receiver has paused the body.
+    var isPaused: Bool { body?.isPaused == true }
+
+    /// Returns whether libcurl may deliver the next bytes of the response.
+    var isFed: Bool { decidedEnd == nil && body?.acceptsBytes != false }
+
+    /// The connection that the kernel moves the body from (`Splicing`); `nil` while libcurl reads the body.
+    var splicedSocket: Int32? { body?.splicing?.socket }
+
+    /// `true` if no byte of the response has arrived yet or within the last second. `false` while connecting.
+    var isSilent: Bool {
+        switch state {
+        case .connecting: false
+        case .requested, .challenged: true
+        case .body(let body): body.heard < .never && body.heard.milliseconds(until: .now) >= 1000
+        }
+    }
+
     /// The time until the loop ends, resumes or checks the attempt if its state does not change; `nil` if it has no
     /// limit.
     var timeLimit: Duration? {
-        if hasBrokenConnection, pause.isNone { return Self.brokenLimit }
-        if phase == .requested { return headTimeout }
-        if phase == .connecting { return race == nil ? nil : AddressRace.delay }
-        switch pause {
-        case .none: return endLimit
-        case .untilProceed: return nil
-        case .untilDeadline(let delay): return delay
+        if isBroken { return Self.brokenLimit }
+        switch state {
+        case .connecting: return addresses.race == nil ? nil : AddressRace.delay
+        case .requested, .challenged: return headTimeout
+        case .body(let body): return body.timeLimit
         }
     }
 
     /// The time without a byte after which the rest of a response on a broken connection is no longer expected.
     private static let brokenLimit = Duration.seconds(1)
 
+    /// Returns whether the server ended the HTTP/2 connection with an error, and the receiver waits for the rest.
+    var isBroken: Bool { connection.http2 == .broken && !isPaused }
+
     /// Records that the server ended the HTTP/2 connection with an error (GOAWAY).
     func breakConnection() {
-        hasBrokenConnection = true
+        connection.http2 = .broken
         deadlineDidChange(self)
     }
 
     /// Returns whether header lines or pieces of the body arrived since the last call.
     func hasNews() -> Bool {
-        defer { piecesSeen = pieces }
-        return pieces > piecesSeen
+        defer { connection.hasNews = false }
+        return connection.hasNews
     }
 
     /// Notifies the receiver, once, that the body did not end within the time of `HeadDisposition.proceedBriefly`.
     func tellLateEnd() {
-        endLimit = nil
+        body?.expectEnd(within: nil)
         receiver.bodyDeadlinePassed()
     }
 
@@ -174,13 +193,9 @@ final class Attempt {
         return false
     }
 
-    /// Marks the attempt as not paused. The caller must resume libcurl.
-    func endPause() { pause = .none }
-
     /// Pauses for a delay, or until `proceed` if `delay` is `nil`. The body is no longer expected to end soon.
     func wait(for delay: Duration?) {
-        endLimit = nil
-        pause = delay.map(Pause.untilDeadline) ?? .untilProceed
+        body?.pause(for: delay)
         if delay != nil { deadlineDidChange(self) }
     }
 
@@ -188,21 +203,18 @@ final class Attempt {
 
     /// Records that libcurl connects a socket to an address, which starts the delay before the next address.
     func connects(_ descriptor: Int32, to address: SocketAddress) {
-        guard phase == .connecting, place != nil else { return }
-        race = race ?? AddressRace()
-        race?.add(descriptor, address)
+        guard phase == .connecting, addresses.place != nil else { return }
+        let race = addresses.race ?? AddressRace()
+        race.add(descriptor, address)
+        addresses.race = race
         deadlineDidChange(self)
     }
 
-    /// Records that an address of the host was rejected because it is not public.
-    func refuseAddress() { hasRefusedAddress = true }
-
     /// Discards the state of the response, because the request is about to be repeated over a new connection.
     func beginAgain() {
-        isRepeated = true
-        hasStrayBytes = false
+        connection.reuse = .repeated
         decidedEnd = nil
-        phase = .connecting
+        state = .connecting
         collector = HeadCollector(ignoresLength: request.connection.ignoresLength)
         deadlineDidChange(self)
     }
@@ -214,26 +226,23 @@ final class Attempt {
     /// - Returns: `false` if the request must not be sent: bytes after an earlier body wait on the connection, or the
     ///   receiver already has a 401 response, which libcurl would answer too.
     func willSendRequest(from localPort: Int32) -> Bool {
-        guard phase != .body else {
-            if decidedEnd == nil { decidedEnd = .complete(framing) }
+        if case .body(let body) = state {
+            if decidedEnd == nil { decidedEnd = .complete(body.framing) }
             return false
         }
-        let mayHaveStrayBytes = !isRepeated && origin.scheme == .http && handle.reusesConnection
+        let mayHaveStrayBytes = connection.reuse != .repeated && origin.scheme == .http && handle.reusesConnection
         // With TLS, the waiting bytes may be messages of TLS.
         guard !mayHaveStrayBytes || !pool.hasBytes(onPort: localPort) else {
-            hasStrayBytes = true
+            connection.reuse = .foundStrayBytes
             return false
         }
-        requestCount += 1
-        requestedAt = .now
-        phase = .requested
-        challenge = nil
+        connection.requestCount += 1
+        state = .requested(since: .now)
         collector.restart()
         pool.readAhead.requestIsSent(by: self)
-        speaksHTTP2 =
-            pool.options.httpProtocol == .automatic && origin.scheme == .https && handle.speaksHTTP2
-        hasBrokenConnection = false
-        if speaksHTTP2, pool.sharing == .none { handle.watchGoAway() }
+        let usesHTTP2 = pool.options.httpProtocol == .automatic && origin.scheme == .https && handle.speaksHTTP2
+        connection.http2 = usesHTTP2 ? .used : .unused
+        if usesHTTP2, pool.sharing == .none { handle.watchGoAway() }
         deadlineDidChange(self)
         return true
     }
@@ -241,7 +250,7 @@ final class Attempt {
     /// Processes one header line from libcurl. Returns the number of bytes taken; 0 makes libcurl abort the request.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil else { return 0 }
-        pieces += 1
+        connection.hasNews = true
         pool.readAhead.noteBytes(of: self)
         switch collector.take(line) {
         case .more:
@@ -255,36 +264,49 @@ final class Attempt {
         case .head(let head, let framing):
             takeBackCookies(head)
             if isChallenge(head) {
-                challenge = (head, framing)
+                state = .challenged(head, framing, since: requestTime)
                 collector = HeadCollector(ignoresLength: request.connection.ignoresLength)
                 return line.count
             }
-            guard !needsDigest else { return 0 }
+            if case .needsDigest = challenges { return 0 }
             return take(head, framing) ? line.count : 0
         }
+    }
+
+    /// The time at which the request was last sent; `never` before that and after the head.
+    private var requestTime: MonotonicTime {
+        switch state {
+        case .requested(let time), .challenged(_, _, let time): time
+        case .connecting, .body: .never
+        }
+    }
+
+    /// Passes a 401 response to the receiver if libcurl has not answered it with credentials.
+    func takeChallenge() {
+        if case .challenged(let head, let framing, _) = state { _ = take(head, framing) }
     }
 
     /// Passes a response head to the receiver and follows its decision.
     ///
     /// - Returns: `false` if libcurl must abort the request.
-    func take(_ head: ResponseHead, _ framing: AttemptEnd.Framing) -> Bool {
+    private func take(_ head: ResponseHead, _ framing: AttemptEnd.Framing) -> Bool {
         var head = head
-        self.framing = framing
-        phase = .body
-        hasSucceeded = (200..<300).contains(head.status)
+        let requestTime = requestTime
+        let body = ResponseBody(of: head, framing: framing)
+        state = .body(body)
         // nginx accepts clients without a certificate and then sends 400.
         if head.status == 400, CertificateRequests.contains(id) {
             decidedEnd = .failed(FailureTable.certificateRequired)
             return false
         }
         let now = MonotonicTime.now
-        head.latency = .nanoseconds(max(0, now.nanoseconds - requestedAt.nanoseconds))
-        if pool.sharing != .none { heard = now }
+        head.latency = .nanoseconds(max(0, now.nanoseconds - requestTime.nanoseconds))
+        if pool.sharing != .none { body.heard = now }
         if framing == .closed { handle.watchCloseNotify() }
         if head.version == .http1_1 || head.version == .http1_0 {
             pool.readAhead.begin(for: self)
             if framing == .delimited, let latency = head.latency {
-                splicing = Splicing(
+                body.splicing = Splicing(
                     for: receiver, handle, headCount: collector.responseByteCount, now: now, latency: latency)
             }
         } else {
@@ -293,8 +315,8 @@ final class Attempt {
         defer { deadlineDidChange(self) }
         switch receiver.receivedHead(head) {
         case .proceed: break
-        case .proceedBriefly(let limit): endLimit = limit
-        case .pause: pause = .untilProceed
+        case .proceedBriefly(let limit): body.expectEnd(within: limit)
+        case .pause: body.pause(for: nil)
         case .stop:
             decidedEnd = .stopped
             return false
@@ -305,18 +327,18 @@ final class Attempt {
     /// Passes bytes of the body to the receiver. Returns the number taken, 0 to abort, or `CURL_WRITEFUNC_PAUSE`.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         takeChallenge()
-        guard decidedEnd == nil, phase == .body else { return 0 }
-        guard isFed else { return Int(CURL_WRITEFUNC_PAUSE) }
+        guard decidedEnd == nil, case .body(let body) = state else { return 0 }
+        guard body.acceptsBytes else { return Int(CURL_WRITEFUNC_PAUSE) }
         guard !bytes.isEmpty else { return 0 }
-        let newBytes = splicing?.newBytes(of: bytes) ?? bytes
+        let newBytes = body.splicing?.newBytes(of: bytes) ?? bytes
         guard !newBytes.isEmpty else { return bytes.count }
-        if pool.sharing != .none { heard = .now }
-        pieces += 1
+        if pool.sharing != .none { body.heard = .now }
+        connection.hasNews = true
         pool.feeds(self)
         switch receiver.receivedBody(newBytes) {
         case .consumed:
-            hasBody = true
-            let mustPause = splicing?.took(newBytes.count, ofPiece: bytes.count) == true
+            body.hasBytes = true
+            let mustPause = body.splicing?.took(newBytes.count, ofPiece: bytes.count) == true
             return mustPause ? Int(CURL_WRITEFUNC_PAUSE) : bytes.count
         case .pause:
             wait(for: nil)

@@ -17,14 +17,14 @@ extension AttemptLoop {
             !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
         else { return }
         let place = AddressBook.Place(host: url.host, port: url.port, family: options.addressFamily)
-        attempt.place = place
+        attempt.addresses.place = place
         let fixed = options.fixedAddresses.last { $0.host == place.host && $0.port == place.port }
         if let fixed {
             let addresses = fixed.addresses.flatMap {
                 SocketAddress.resolve($0, port: place.port, family: place.systemFamily)
             }
             guard !addresses.isEmpty else { throw FailureTable.hostUnknown(options) }
-            attempt.fixedAddresses = addresses
+            attempt.addresses.fixed = addresses
             attempt.handle.useAddresses(book.sorted(addresses, of: place), of: place)
         } else if let order = book.order(of: place) {
             attempt.handle.useAddresses(order, of: place)
@@ -34,11 +34,11 @@ extension AttemptLoop {
     /// Connects another socket to the next address of the host, unless a socket is connected. Called when the delay
     /// between two addresses has passed. If the addresses are unknown, looks them up first.
     func continueRace(of attempt: Attempt) {
-        guard let race = attempt.race, let place = attempt.place, !race.isEnded else { return }
+        guard let race = attempt.addresses.race, let place = attempt.addresses.place, !race.isEnded else { return }
         // A slow TLS handshake is no reason for another address.
         guard race.connected == nil else { return }
         if !race.isComplete {
-            guard let addresses = attempt.fixedAddresses ?? book.addresses(of: place) else {
+            guard let addresses = attempt.addresses.fixed ?? book.addresses(of: place) else {
                 if book.needsLookup(of: place) { lookUp(place) }
                 return
             }
@@ -51,9 +51,8 @@ extension AttemptLoop {
     /// waits for them.
     func learn(_ addresses: [SocketAddress], of place: AddressBook.Place) {
         book.learn(addresses, of: place)
-        for attempt in Array(attempts.values)
-        where attempt.place == place && attempt.phase == .connecting && attempt.race?.isComplete == false {
-            continueRace(of: attempt)
+        for attempt in Array(attempts.values) where attempt.phase == .connecting && attempt.addresses.place == place {
+            if attempt.addresses.race?.isComplete == false { continueRace(of: attempt) }
         }
     }
 
@@ -71,7 +70,7 @@ extension AttemptLoop {
     /// Handles a socket of the loop's own that has connected or failed. A connected socket replaces a socket of
     /// libcurl; after a failure, the next address is tried.
     func runnerIsReady(_ descriptor: Int32, of attempt: Attempt) {
-        guard let race = attempt.race else { return close(runner: descriptor) }
+        guard let race = attempt.addresses.race else { return close(runner: descriptor) }
         guard race.connected == nil else { return endRace(of: attempt) }
         guard race.finish(descriptor) else {
             close(runner: descriptor)
@@ -91,9 +90,9 @@ extension AttemptLoop {
     /// Ends the parallel connection attempts to a host, once libcurl has its connection or the attempt has ended.
     /// Records which addresses failed.
     func endRace(of attempt: Attempt) {
-        guard let race = attempt.race, !race.isEnded else { return }
+        guard let race = attempt.addresses.race, !race.isEnded else { return }
         for descriptor in race.end() { close(runner: descriptor) }
-        guard let place = attempt.place, let winner = race.winner else { return }
+        guard let place = attempt.addresses.place, let winner = race.winner else { return }
         book.succeed(winner, of: place)
         fail(race.tried.filter { $0 != winner }, of: place, attempt)
     }
@@ -108,7 +107,7 @@ extension AttemptLoop {
     /// Records which addresses of the host failed with the end of an attempt, so that the next attempt begins with
     /// another one.
     func noteAddresses(of attempt: Attempt, _ end: AttemptEnd) {
-        guard let race = attempt.race, let place = attempt.place else { return }
+        guard let race = attempt.addresses.race, let place = attempt.addresses.place else { return }
         let wasConnecting = !race.isEnded
         endRace(of: attempt)
         guard case .failed(let failure) = end else { return }
@@ -120,7 +119,7 @@ extension AttemptLoop {
     }
 
     private func fail(_ addresses: [SocketAddress], of place: AddressBook.Place, _ attempt: Attempt) {
-        if book.fail(addresses, of: place), attempt.fixedAddresses == nil { lookUp(place) }
+        if book.fail(addresses, of: place), attempt.addresses.fixed == nil { lookUp(place) }
     }
 }
 

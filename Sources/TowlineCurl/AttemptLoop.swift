@@ -117,7 +117,7 @@ final class AttemptLoop {
 
     private func endRested(_ pool: ConnectionPool) {
         for attempt in pool.takeRested() where attempts[attempt.id] === attempt {
-            if attempt.splicing?.isOffered == true, attempt.decidedEnd == nil {
+            if attempt.body?.splicing?.isOffered == true, attempt.decidedEnd == nil {
                 splice(attempt)
             } else {
                 end(attempt, .stopped)
@@ -145,7 +145,7 @@ final class AttemptLoop {
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, FailureTable.outOfMemory) }
             let cookies = try cookies(for: request)
             let attempt = Attempt(
-                request, receiver: receiver, pool: pool, handle: handle, cookies: cookies,
+                request, receiver: receiver, pool: pool, handle: handle,
                 deadlineDidChange: { [unowned self] attempt in
                     fallBackIfBroken(attempt)
                     deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
@@ -156,7 +156,7 @@ final class AttemptLoop {
                 throw TransportFailure(.local, FailureTable.outOfMemory)
             }
             try arrangeAddresses(of: attempt, for: request.url, options)
-            let isKnown = !lacksResolverThread || pool.proxy != nil || attempt.fixedAddresses != nil
+            let isKnown = !lacksResolverThread || pool.proxy != nil || attempt.addresses.fixed != nil
             guard isKnown || handle.resolveHere(request.url) else {
                 throw FailureTable.hostUnknown(options)
             }
@@ -213,8 +213,8 @@ final class AttemptLoop {
     /// not paused, gives the receiver the chance to process bytes that it gathered (`AttemptReceiver.flush`).
     func proceed(_ id: AttemptID) {
         guard let attempt = attempts[id] else { return }
-        guard attempt.pause.isNone else { return resume(attempt) }
-        if attempt.hasBody, attempt.splicing?.socket == nil, !attempt.rests() { end(attempt, .stopped) }
+        guard !attempt.isPaused else { return resume(attempt) }
+        if attempt.body?.hasBytes == true, attempt.splicedSocket == nil, !attempt.rests() { end(attempt, .stopped) }
     }
 
     /// Ends all attempts as cancelled and closes all connections.
@@ -277,9 +277,9 @@ final class AttemptLoop {
 
     private func resume(_ attempt: Attempt) {
         deadlines.remove(attempt)
-        attempt.endPause()
-        if attempt.splicing?.socket != nil { return resumeSplicing(attempt) }
-        if let held = attempt.heldEnd { return end(attempt, held) }
+        let heldEnd = attempt.body?.endPause()
+        if attempt.splicedSocket != nil { return resumeSplicing(attempt) }
+        if let heldEnd { return end(attempt, heldEnd) }
         unpause(attempt)
     }
 
@@ -298,7 +298,7 @@ final class AttemptLoop {
     }
 
     private func deadlineCame(for attempt: Attempt) {
-        if attempt.hasBrokenConnection, attempt.pause.isNone {
+        if attempt.isBroken {
             guard !attempt.hasNews() else {
                 return deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
             }
@@ -310,7 +310,7 @@ final class AttemptLoop {
             let limit = DurationText.format(attempt.headTimeout)
             let reason = "the server sent no response within \(limit)"
             end(attempt, .failed(TransportFailure(.headTimedOut, reason)))
-        } else if !attempt.pause.isNone {
+        } else if attempt.isPaused {
             resume(attempt)
         } else {
             attempt.tellLateEnd()
@@ -326,8 +326,8 @@ final class AttemptLoop {
 
     private func finish(_ attempt: Attempt, _ code: CURLcode) {
         if code != CURLE_OK, attempt.handle.lacksResolverThread { lacksResolverThread = true }
-        guard !attempt.needsDigest else { return startAgain(attempt) }
-        if attempt.phase == .requested { attempt.takeChallenge() }
+        if case .needsDigest = attempt.challenges { return startAgain(attempt) }
+        attempt.takeChallenge()
         var end = FailureTable.end(of: attempt, code)
         if attempts[attempt.id] != nil, attempt.isFaultOfConnection(end) {
             attempt.beginAgain()
@@ -335,8 +335,8 @@ final class AttemptLoop {
             end = .failed(TransportFailure(.local, FailureTable.outOfMemory))
         }
         end = withFallback(end, of: attempt, code)
-        if case .complete = end, !attempt.pause.isNone {
-            attempt.heldEnd = end
+        if case .complete = end, attempt.isPaused {
+            attempt.body?.hold(end)
         } else {
             self.end(attempt, end)
         }
@@ -354,8 +354,8 @@ final class AttemptLoop {
     /// - Returns: `false` if the attempt has already ended.
     private func forget(_ attempt: Attempt) -> Bool {
         guard attempts.removeValue(forKey: attempt.id) != nil else { return false }
-        if let socket = attempt.splicing?.socket { spliced[socket] = nil }
-        attempt.splicing = nil
+        if let socket = attempt.splicedSocket { spliced[socket] = nil }
+        attempt.body?.splicing = nil
         deadlines.remove(attempt)
         attempt.pool.remove(attempt.handle)
         return true
@@ -366,7 +366,7 @@ final class AttemptLoop {
         noteAddresses(of: attempt, end)
         attemptDidEnd()
         // The work after the end of a small file is short, so the thread that received it does it.
-        if attempt.isBrief {
+        if attempt.body?.isBrief == true {
             tasks.keeping { attempt.receiver.ended(end) }
         } else {
             attempt.receiver.ended(end)

@@ -208,7 +208,7 @@ final class ConnectionPool {
     /// Combines the sends on the connection of an attempt into fewer TCP segments (`SocketWatch.gatherSends`), if the
     /// pool shares connections: the request of each HTTP/2 stream is a separate small send.
     func carriesStreams(of attempt: Attempt) {
-        if sharing != .none, let socket = attempt.socket { watch.gatherSends(of: socket) }
+        if sharing != .none, let socket = attempt.connection.socket { watch.gatherSends(of: socket) }
     }
 
     /// Records that libcurl is about to deliver bytes to an attempt. Notifies the attempt that received bytes before
@@ -235,7 +235,7 @@ final class ConnectionPool {
     private func rest() {
         guard let attempt = fed else { return }
         fed = nil
-        if !attempt.rests() || attempt.splicing?.isOffered == true { rested.append(attempt) }
+        if !attempt.rests() || attempt.body?.splicing?.isOffered == true { rested.append(attempt) }
     }
 
     /// Makes libcurl resume a paused attempt, and deliver within this call the bytes that it holds. Returns libcurl's
@@ -270,7 +270,7 @@ final class ConnectionPool {
             guard let context else { return -1 }
             let pool = Unmanaged<ConnectionPool>.fromOpaque(context).takeUnretainedValue()
             let attempt = handle.flatMap(EasyHandle.attempt)
-            if attempt?.splicing?.socket != nil { return 0 }
+            if attempt?.splicedSocket != nil { return 0 }
             let interest: EventPoll.Interest
             switch what {
             case CURL_POLL_IN: interest = .read
@@ -281,7 +281,7 @@ final class ConnectionPool {
                 return 0
             }
             if let attempt {
-                attempt.socket = socket
+                attempt.connection.socket = socket
                 pool.readAhead.watch(attempt)
             }
             return pool.watch.want(interest, of: socket, tag: pool.tag) ? 0 : -1

@@ -25,11 +25,15 @@ extension EasyHandle {
     /// Adds cookies for the next request, one per line of the Netscape format. libcurl sends the ones that match the
     /// URL.
     func lend(_ cookies: [String]) {
+        lentCookies = cookies
         for line in cookies { set(CURLOPT_COOKIELIST, line) }
     }
 
     /// Removes all cookies from the handle, because the next attempt may belong to another download.
-    func dropCookies() { set(CURLOPT_COOKIELIST, "ALL") }
+    func dropCookies() {
+        lentCookies = []
+        set(CURLOPT_COOKIELIST, "ALL")
+    }
 
     /// Reads a cookie file, in the Netscape format or as `Set-Cookie` fields. Throws `local` if the file cannot be read
     /// or memory ran out.

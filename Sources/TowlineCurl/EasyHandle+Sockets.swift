@@ -39,7 +39,7 @@ extension EasyHandle {
                 guard let place, let context, let address = address(of: place) else { return -1 }
                 let attempt = Unmanaged<Attempt>.fromOpaque(context).takeUnretainedValue()
                 guard !attempt.pool.options.publicAddressesOnly || address.isPublic else {
-                    attempt.refuseAddress()
+                    attempt.addresses.hasRefused = true
                     return -1
                 }
                 let descriptor = open(place.pointee)

@@ -22,6 +22,9 @@ final class EasyHandle {
     /// points to them, so they must stay alive.
     private var addresses: UnsafeMutablePointer<curl_slist>?
 
+    /// The cookies of the download that `lend` set for the request, one per line of the Netscape format.
+    var lentCookies: [String] = []
+
     /// Creates a handle without connection options; `nil` if memory ran out.
     init?() {
         guard let pointer = curl_easy_init() else { return nil }

@@ -43,7 +43,7 @@ extension FailureTable {
         let isAsked = CertificateRequests.contains(attempt.id)
         // A server that closes before it reads the request rejects the handshake, usually the certificate.
         let isClosed =
-            attempt.requestCount == 1 && (code == CURLE_SEND_ERROR || says(["Send failure"]))
+            attempt.connection.requestCount == 1 && (code == CURLE_SEND_ERROR || says(["Send failure"]))
         if attempt.pool.options.clientCertificate != nil, says(certificateAlerts) || isClosed {
             let reason =
                 "the server rejected the client certificate of --cert. It may be expired, or from an authority that the"

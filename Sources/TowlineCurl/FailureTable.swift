@@ -156,9 +156,9 @@ enum FailureTable {
         if let decided = attempt.decidedEnd { return decided }
         if code == CURLE_OK {
             // libcurl 7.88 treats a close in the middle of the head as the end of an empty response.
-            guard attempt.phase == .body else { return .failed(headCut) }
-            if attempt.framing == .closed, attempt.handle.wasCutOff { return .complete(.unclosed) }
-            return .complete(attempt.framing)
+            guard let body = attempt.body else { return .failed(headCut) }
+            if body.framing == .closed, attempt.handle.wasCutOff { return .complete(.unclosed) }
+            return .complete(body.framing)
         }
         return .failed(failure(of: attempt, code))
     }
@@ -221,7 +221,7 @@ enum FailureTable {
             return TransportFailure(.local, reason)
         case CURLE_COULDNT_RESOLVE_HOST where attempt.pool.options.publicAddressesOnly:
             return TransportFailure(.hostNotPublic, notPublic)
-        case CURLE_COULDNT_CONNECT where attempt.hasRefusedAddress:
+        case CURLE_COULDNT_CONNECT where attempt.addresses.hasRefused:
             guard handle.hostIsAddress else { return TransportFailure(.hostNotPublic, notPublic) }
             let reason =
                 "this download may only use public addresses, but the address of the server is private or local"
@@ -242,7 +242,7 @@ enum FailureTable {
             return TransportFailure(.malformed, reason)
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR:
             // When the server refuses a stream (RFC 9113 §8.7), libcurl sends the request five more times, then fails.
-            guard attempt.phase == .requested, attempt.requestCount > refusedRequestCount else { return nil }
+            guard attempt.phase == .requested, attempt.connection.requestCount > refusedRequestCount else { return nil }
             let reason = "the server refused to process the request on this HTTP/2 connection (REFUSED_STREAM)"
             return TransportFailure(.streamRefused, reason)
         default: return nil

@@ -76,7 +76,7 @@ extension AttemptLoop {
     /// result. Later requests to the server then use HTTP/1.1, as after a response that HTTP/2 does not prove to be
     /// complete.
     func withFallback(_ end: AttemptEnd, of attempt: Attempt, _ code: CURLcode) -> AttemptEnd {
-        guard attempt.speaksHTTP2 else {
+        guard attempt.connection.http2 != .unused else {
             if attempt.pool.options.httpProtocol == .http1 {
                 var failure: TransportFailure.Kind?
                 if case .failed(let reason) = end { failure = reason.kind }
@@ -85,10 +85,10 @@ extension AttemptLoop {
             return end
         }
         switch end {
-        case .complete(.stream) where attempt.hasSucceeded: _ = http1Hosts.add(attempt.origin)
+        case .complete(.stream) where attempt.body?.hasSucceeded == true: _ = http1Hosts.add(attempt.origin)
         case .failed(let failure)
         where failure.kind == .streamRefused || FailureTable.isHTTP2Error(attempt, code):
-            guard attempt.hasFallenBack || http1Hosts.add(attempt.origin) else { break }
+            guard attempt.connection.hasFallenBack || http1Hosts.add(attempt.origin) else { break }
             return .failed(TransportFailure(.http2Failed, failure.message))
         default: break
         }
@@ -98,8 +98,8 @@ extension AttemptLoop {
     /// Makes the next requests to the server use HTTP/1.1 once the server has ended the HTTP/2 connection with an error
     /// (GOAWAY). Does not wait for the rest of the connection's responses, which may still arrive.
     func fallBackIfBroken(_ attempt: Attempt) {
-        guard attempt.hasBrokenConnection, !attempt.hasFallenBack else { return }
-        attempt.hasFallenBack = http1Hosts.add(attempt.origin)
+        guard attempt.connection.http2 == .broken, !attempt.connection.hasFallenBack else { return }
+        attempt.connection.hasFallenBack = http1Hosts.add(attempt.origin)
     }
 }
 
@@ -116,7 +116,7 @@ extension FailureTable {
         // If nghttp2 refuses a frame, libcurl 7.88 closes the connection and reports an empty reply.
         case CURLE_GOT_NOTHING, CURLE_WEIRD_SERVER_REPLY: return attempt.phase == .requested
         case CURLE_RECV_ERROR, CURLE_SEND_ERROR:
-            return attempt.hasBrokenConnection || attempt.handle.errorDetail?.contains("nghttp2") == true
+            return attempt.connection.http2 == .broken || attempt.handle.errorDetail?.contains("nghttp2") == true
         default: return false
         }
     }

@@ -63,7 +63,7 @@ final class ReadAhead {
     /// Registers an attempt if OpenSSL reads ahead on its connection and its socket is known. Assumes that bytes have
     /// arrived: libcurl reads as soon as it has sent the request.
     func watch(_ attempt: Attempt) {
-        guard attempt.readAhead.isOn, let socket = attempt.socket else { return }
+        guard attempt.readAhead.isOn, let socket = attempt.connection.socket else { return }
         readers[socket] = attempt
         noteRead(from: socket)
     }
@@ -112,7 +112,7 @@ final class ReadAhead {
         _ attempt: Attempt, _ call: (Int32) throws(Failure) -> Void
     ) throws(Failure) -> Bool {
         for _ in 0..<Self.mostCalls {
-            guard let socket = attempt.socket, attempt.isFed, attempt.handle.hasUnread,
+            guard let socket = attempt.connection.socket, attempt.isFed, attempt.handle.hasUnread,
                 attempt.readAhead.vainCalls < Self.mostVain
             else { return false }
             // `noteBytes` sets the number to 0 if the call delivers bytes.

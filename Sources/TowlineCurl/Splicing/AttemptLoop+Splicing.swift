@@ -5,8 +5,8 @@ internal import TowlineEngine
 extension AttemptLoop {
     /// Makes the kernel move the rest of a body that libcurl is paused for. If the kernel cannot, libcurl resumes.
     func splice(_ attempt: Attempt) {
-        let socket = attempt.socket
-        guard attempt.splicing?.begin(on: socket, callCount: attempt.pool.callCount) == true else {
+        let socket = attempt.connection.socket
+        guard attempt.body?.splicing?.begin(on: socket, callCount: attempt.pool.callCount) == true else {
             return unpause(attempt)
         }
         if let socket { spliced[socket] = attempt }
@@ -15,7 +15,7 @@ extension AttemptLoop {
 
     /// Watches the socket of a spliced body, and moves the bytes that are available.
     func resumeSplicing(_ attempt: Attempt) {
-        guard let socket = attempt.splicing?.socket else { return }
+        guard let socket = attempt.splicedSocket else { return }
         guard watch.want(.read, of: socket, tag: attempt.pool.tag) else {
             let reason = "this machine cannot wait for data of the connection: the system call epoll_ctl(2) failed"
             return end(attempt, .failed(TransportFailure(.local, reason)))
@@ -25,7 +25,7 @@ extension AttemptLoop {
 
     /// Moves the available bytes of a spliced body. Called when the socket is ready.
     func moveSpliced(_ attempt: Attempt) {
-        guard let splicing = attempt.splicing, let socket = splicing.socket else { return }
+        guard let splicing = attempt.body?.splicing, let socket = splicing.socket else { return }
         switch splicing.move(callCount: attempt.pool.callCount) {
         case .wait: break
         case .pause(let delay):
