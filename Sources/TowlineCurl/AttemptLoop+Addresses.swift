@@ -61,7 +61,7 @@ extension AttemptLoop {
         let descriptor = race.start { !pool.options.publicAddressesOnly || $0.isPublic }
         if let descriptor {
             watch.opened(descriptor)
-            runners[descriptor] = attempt
+            ownSockets[descriptor] = attempt
             if !watch.want(.write, of: descriptor, tag: pool.tag) { close(runner: descriptor) }
         }
         if race.hasNext { deadlines.set(.now.advanced(by: AddressRace.delay), for: attempt) }
@@ -98,7 +98,7 @@ extension AttemptLoop {
     }
 
     private func close(runner descriptor: Int32) {
-        runners[descriptor] = nil
+        ownSockets[descriptor] = nil
         watch.dismiss(descriptor)
         watch.closed(descriptor)
         Glibc.close(descriptor)

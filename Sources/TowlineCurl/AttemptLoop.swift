@@ -12,54 +12,35 @@ final class AttemptLoop {
     let watch: SocketWatch
     /// The queue of Swift tasks that became ready at the end of a small file and then run on this thread.
     private let tasks: LocalRunQueue
-    private let bufferSize: Int
+    let context: EngineContext
     private let attemptDidEnd: () -> Void
-    let http1Hosts: HTTP1Hosts
-    private let challengeHosts: ChallengeHosts
 
     private(set) var attempts: [AttemptID: Attempt] = [:]
-    /// The connection pools: few, one for each combination of connection options and sharing.
-    private var pools: [ConnectionPool] = []
-    private var lastTag: UInt32 = 0
-    /// The header field lists of the last requests, for reuse. Small files of one host send the same list; redirected
-    /// files alternate between two lists.
-    private var lastFields: [FieldList] = []
-    private static let fieldListCount = 4
-    private var environment = ProxyEnvironment.current()
+    private var pools: ConnectionPools
+    private var fieldLists = RecentFieldLists()
+    private var environment = RecentProxyEnvironment()
     /// `true` once the system refused libcurl a thread to resolve a host name. Host names are then resolved on this
     /// thread.
     private var lacksResolverThread = false
-    private var nextEnvironmentCheck = MonotonicTime.now
     var deadlines = DeadlineQueue()
     /// The addresses of hosts, with those that failed within the last 60 seconds.
     var book = AddressBook()
-    /// The loop's own sockets that connect in parallel with libcurl's, by descriptor, with the attempt that each may
-    /// serve.
-    var runners: [Int32: Attempt] = [:]
     /// Looks up the addresses of a host on another thread, which posts them to this thread (`learn`).
     let lookUp: (AddressBook.Place) -> Void
-    /// The attempts whose bodies the kernel moves (`Splicing`), by socket descriptor.
-    var spliced: [Int32: Attempt] = [:]
-
-    /// The time after which a pool without attempts is closed with its connections; sooner if more than 32 such pools
-    /// exist.
-    private static let idlePoolLife = Duration.seconds(60)
-    private static let maximumIdlePools = 32
-    private static let idlePoolCheckInterval = Duration.seconds(1)
-    private var nextIdlePoolCheck = MonotonicTime.now
+    /// The sockets whose events the loop handles instead of libcurl, with the attempt of each: sockets that connect in
+    /// parallel with libcurl's (`AddressRace`), and connections that the kernel moves a body from (`Splicing`).
+    var ownSockets: [Int32: Attempt] = [:]
 
     init(
-        poll: EventPoll, tasks: LocalRunQueue, bufferSize: Int, http1Hosts: HTTP1Hosts,
-        challengeHosts: ChallengeHosts, lookUp: @escaping (AddressBook.Place) -> Void,
+        poll: EventPoll, tasks: LocalRunQueue, context: EngineContext, lookUp: @escaping (AddressBook.Place) -> Void,
         attemptDidEnd: @escaping () -> Void
     ) {
         self.poll = poll
         self.lookUp = lookUp
         self.tasks = tasks
         watch = SocketWatch(poll: poll)
-        self.bufferSize = bufferSize
-        self.http1Hosts = http1Hosts
-        self.challengeHosts = challengeHosts
+        pools = ConnectionPools(watch: watch)
+        self.context = context
         self.attemptDidEnd = attemptDidEnd
     }
 
@@ -68,38 +49,34 @@ final class AttemptLoop {
         watch.sendGathered()
         let woken = poll.wait(milliseconds: mayWait ? timeToWait() : 0) { event in
             guard watch.isWanted(event.descriptor) else { return }
-            if let attempt = spliced[event.descriptor] { return moveSpliced(attempt) }
-            if let attempt = runners[event.descriptor] { return runnerIsReady(event.descriptor, of: attempt) }
+            if let attempt = ownSockets[event.descriptor] {
+                guard attempt.splicedSocket == nil else { return moveSpliced(attempt) }
+                return runnerIsReady(event.descriptor, of: attempt)
+            }
             // A pool that was closed a moment ago may have left an event.
-            guard let pool = pools.first(where: { $0.tag == event.tag }) else { return poll.forget(event.descriptor) }
+            guard let pool = pools.pool(tagged: event.tag) else { return poll.forget(event.descriptor) }
             act(on: pool) { pool throws(TransportFailure) in
                 try pool.socketIsReady(event.descriptor, event.ready)
             }
         }
         let now = MonotonicTime.now
-        for pool in pools where pool.timer <= now {
+        for pool in pools.all where pool.timer <= now {
             act(on: pool) { pool throws(TransportFailure) in try pool.timerIsDue() }
         }
-        for pool in pools where pool.readAhead.mayHoldUnread {
+        for pool in pools.all where pool.readAhead.mayHoldUnread {
             act(on: pool) { pool throws(TransportFailure) in try pool.readOn() }
         }
         // Finished attempts come first: an end that has arrived is not late.
         reap()
         while let attempt = deadlines.popExpired(at: now) { deadlineCame(for: attempt) }
         reap()
-        closeIdlePools(at: now)
+        pools.closeIdle(at: now)
         return woken
     }
 
     private func timeToWait() -> Int32 {
-        var next = deadlines.next
-        for pool in pools {
-            next = min(next, pool.timer)
-            if pool.isTouched || pool.readAhead.mayHoldUnread { return 0 }
-            if pool.runningCount == 0 {
-                next = min(next, max(nextIdlePoolCheck, endOfLife(of: pool)))
-            }
-        }
+        guard !pools.mustRun else { return 0 }
+        let next = min(deadlines.next, pools.nextTime)
         guard next < .never else { return -1 }
         return Int32(clamping: MonotonicTime.now.milliseconds(until: next))
     }
@@ -136,12 +113,12 @@ final class AttemptLoop {
                     .local, "internal error in Towline (please report this bug): attempt \(number) was started twice")
             }
             try RequestFields.check(request.url.requestText)
-            let fields = try fieldList(request.fieldsToSend)
-            if request.needsProvenEnd, !CurlLibrary.provesStreamEnd { _ = http1Hosts.add(request.url.origin) }
-            let options = request.connection.limited(to: request, besides: challengeHosts)
-                .withProxy(for: request.url, from: currentEnvironment())
-                .withProtocol(for: request.url.origin, besides: http1Hosts)
-            let pool = try pool(for: options, options.mayShare ? request.sharing : .none)
+            let fields = try fieldLists.list(request.fieldsToSend)
+            if request.needsProvenEnd, !CurlLibrary.provesStreamEnd { _ = context.http1Hosts.add(request.url.origin) }
+            let options = request.connection.limited(to: request, besides: context.challengeHosts)
+                .withProxy(for: request.url, from: environment.current())
+                .withProtocol(for: request.url.origin, besides: context.http1Hosts)
+            let pool = try pools.pool(for: options, options.mayShare ? request.sharing : .none)
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, FailureTable.outOfMemory) }
             let cookies = try cookies(for: request)
             let attempt = Attempt(
@@ -151,7 +128,7 @@ final class AttemptLoop {
                     deadlines.set(attempt.timeLimit.map { .now.advanced(by: $0) } ?? .never, for: attempt)
                     if attempt.phase != .connecting { endRace(of: attempt) }
                 })
-            let size = BufferPolicy.size(upTo: bufferSize, running: attempts.count + 1)
+            let size = BufferPolicy.size(upTo: context.bufferSize, running: attempts.count + 1)
             guard handle.prepare(url: request.url, fields: fields, bufferSize: size, for: attempt) else {
                 throw TransportFailure(.local, FailureTable.outOfMemory)
             }
@@ -169,17 +146,6 @@ final class AttemptLoop {
         }
     }
 
-    /// Returns the proxies that environment variables name, read at most a second ago: a read for each request would
-    /// cost 1 µs.
-    private func currentEnvironment() -> ProxyEnvironment {
-        let now = MonotonicTime.now
-        if now >= nextEnvironmentCheck {
-            environment = .current()
-            nextEnvironmentCheck = now.advanced(by: .seconds(1))
-        }
-        return environment
-    }
-
     private func cookies(for request: AttemptRequest) throws(TransportFailure) -> [String] {
         let file = request.sendsStoredCookies ? request.connection.cookieFile : nil
         // libcurl matches a Host field of the user and the ASCII form of the host (IDNA), which the jar does not know.
@@ -190,16 +156,6 @@ final class AttemptLoop {
             () throws(TransportFailure) in
             try file.map(EasyHandle.cookies(inFile:)) ?? []
         }
-    }
-
-    private func fieldList(_ fields: HTTPFields) throws(TransportFailure) -> FieldList {
-        if let index = lastFields.firstIndex(where: { $0.fields.isSameOnWire(as: fields) }) {
-            return lastFields[index]
-        }
-        let list = try FieldList(fields)
-        if lastFields.count == Self.fieldListCount { lastFields.removeFirst() }
-        lastFields.append(list)
-        return list
     }
 
     /// Ends an attempt as cancelled. Ignores an unknown identifier.
@@ -222,43 +178,10 @@ final class AttemptLoop {
         // An `ended` callback must not find a partly closed loop. Attempts that the callback starts go to another
         // thread.
         for attempt in Array(attempts.values) { end(attempt, .cancelled) }
-        pools.removeAll()
+        pools.closeAll()
     }
 
     // MARK: Pools
-
-    /// Returns the pool of connections with the given options and sharing. Creates the pool if it does not exist or is
-    /// retired.
-    private func pool(
-        for options: ConnectionOptions, _ sharing: ConnectionSharing
-    ) throws(TransportFailure) -> ConnectionPool {
-        let known = pools.first { !$0.isRetired && $0.sharing == sharing && $0.options == options }
-        if let known { return known }
-        lastTag &+= 1
-        if lastTag == EventPoll.alarmTag { lastTag = 1 }
-        let pool = try ConnectionPool(options: options, sharing: sharing, tag: lastTag, watch: watch)
-        pools.append(pool)
-        return pool
-    }
-
-    private func closeIdlePools(at now: MonotonicTime) {
-        // Not with every turn: a turn can be as frequent as incoming bytes.
-        guard now >= nextIdlePoolCheck else { return }
-        nextIdlePoolCheck = now.advanced(by: Self.idlePoolCheckInterval)
-        var idle = pools.filter { $0.runningCount == 0 }
-        idle.sort { $0.idleSince < $1.idleSince }
-        let surplus = idle.count - Self.maximumIdlePools
-        for (index, pool) in idle.enumerated()
-        where index < surplus || endOfLife(of: pool) <= now { drop(pool) }
-    }
-
-    /// Returns the time at which the loop closes a pool without attempts: immediately if it is retired, else after 60
-    /// seconds.
-    private func endOfLife(of pool: ConnectionPool) -> MonotonicTime {
-        pool.isRetired ? pool.idleSince : pool.idleSince.advanced(by: Self.idlePoolLife)
-    }
-
-    private func drop(_ pool: ConnectionPool) { pools.removeAll { $0 === pool } }
 
     /// Makes later attempts use another pool if attempts share the connection of this one and its server has been
     /// silent. libcurl does not notice the silence and would put the next stream on the connection.
@@ -270,7 +193,7 @@ final class AttemptLoop {
     /// descriptors.
     private func abandon(_ pool: ConnectionPool, _ failure: TransportFailure) {
         for attempt in Array(attempts.values) where attempt.pool === pool { end(attempt, .failed(failure)) }
-        drop(pool)
+        pools.close(pool)
     }
 
     // MARK: Attempts
@@ -318,7 +241,7 @@ final class AttemptLoop {
     }
 
     private func reap() {
-        for pool in pools where pool.isTouched {
+        for pool in pools.all where pool.isTouched {
             pool.isTouched = false
             while let (attempt, code) = pool.nextFinished() { finish(attempt, code) }
         }
@@ -345,7 +268,7 @@ final class AttemptLoop {
     /// Sends the request of an attempt again, with Digest authentication, as a new `Attempt` for the same receiver.
     private func startAgain(_ attempt: Attempt) {
         guard forget(attempt) else { return }
-        challengeHosts.add(attempt.origin)
+        context.challengeHosts.add(attempt.origin)
         start(attempt.request, attempt.receiver)
     }
 
@@ -354,7 +277,7 @@ final class AttemptLoop {
     /// - Returns: `false` if the attempt has already ended.
     private func forget(_ attempt: Attempt) -> Bool {
         guard attempts.removeValue(forKey: attempt.id) != nil else { return false }
-        if let socket = attempt.splicedSocket { spliced[socket] = nil }
+        if let socket = attempt.splicedSocket { ownSockets[socket] = nil }
         attempt.body?.splicing = nil
         deadlines.remove(attempt)
         attempt.pool.remove(attempt.handle)

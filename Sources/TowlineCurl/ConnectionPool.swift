@@ -8,6 +8,22 @@ internal import TowlineEngine
 /// example the password for a proxy tunnel). A pool per `ConnectionOptions` needs no comparison. Confined to one engine
 /// thread, a thread that runs libcurl.
 final class ConnectionPool {
+    private enum Use {
+        /// No attempt runs, since the given time.
+        case idle(since: MonotonicTime)
+        /// The given number of attempts run: their handles were added to libcurl and not removed.
+        case running(Int)
+    }
+
+    /// The attempts that received bytes of their bodies in the current call of libcurl.
+    private struct Fed {
+        /// The attempt that received bytes last; `nil` if no attempt did.
+        var last: Attempt?
+        /// The attempts that the loop must act on because all available bytes were delivered: their receivers stopped
+        /// them in `flush`, or libcurl is paused so that the kernel can move the rest of the body (`Splicing`).
+        var rested: [Attempt] = []
+    }
+
     /// The options of the pool's connections, with credentials only if requests may send them.
     let options: ConnectionOptions
     /// The proxy of all connections of the pool; `nil` if they go to the server directly.
@@ -23,28 +39,16 @@ final class ConnectionPool {
     var isTouched = false
     /// `true` if no further attempt may start in the pool, because the server on its shared connection fell silent.
     var isRetired = false
-    /// The number of running attempts: handles that were added to libcurl and not removed.
-    private(set) var runningCount = 0
-    /// The time at which the last running attempt was removed; initially the time at which the pool was created.
-    private(set) var idleSince = MonotonicTime.now
-
-    /// The attempt that last received bytes of its body in the current call of libcurl; `nil` if no attempt did.
-    private var fed: Attempt?
-    /// The attempts that the loop must act on because all available bytes were delivered: their receivers stopped them
-    /// in `flush`, or libcurl is paused so that the kernel can move the rest of the body (`Splicing`).
-    private var rested: [Attempt] = []
+    private var use = Use.idle(since: .now)
+    private var fed = Fed()
     /// The number of calls of libcurl that may have read from any of its sockets, or sent on one. After such a call,
     /// `Splicing` checks again that libcurl read nothing from its socket.
     private(set) var callCount = 0 { didSet { watch.mayHaveSent = true } }
     let readAhead: ReadAhead
 
     private let watch: SocketWatch
-    private let share: UnsafeMutableRawPointer
-    private var idleHandles: [EasyHandle] = []
+    private let idleHandles: IdleHandles
     private var connectionLimit = 128
-
-    /// The maximum number of idle handles kept for reuse: creating a handle costs about 20 µs and 5 KiB.
-    private static let maximumIdleHandles = 64
 
     /// Creates a pool without connections. Throws `tlsFileUnusable` or `local` if a file named in the options cannot be
     /// read, `local` if memory ran out, and `proxyUnusable` if the proxy's URL is not valid.
@@ -56,7 +60,7 @@ final class ConnectionPool {
         guard CurlLibrary.initialisation == CURLE_OK, let multi = curl_multi_init() else {
             throw TransportFailure(.local, FailureTable.cannotStart)
         }
-        guard let share = curl_share_init() else {
+        guard let idleHandles = IdleHandles() else {
             curl_multi_cleanup(multi)
             throw TransportFailure(.local, FailureTable.outOfMemory)
         }
@@ -66,14 +70,13 @@ final class ConnectionPool {
         self.watch = watch
         readAhead = ReadAhead(isAllowed: sharing == .none)
         self.multi = multi
-        self.share = share
+        self.idleHandles = idleHandles
         setUp()
     }
 
     deinit {
         idleHandles.removeAll()
         curl_multi_cleanup(multi)
-        curl_share_cleanup(share)
     }
 
     private func setUp() {
@@ -95,10 +98,13 @@ final class ConnectionPool {
             _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, ConnectionSharing.connections)
             _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, ConnectionSharing.streams)
         }
-        // Further connections to a host resume the TLS session of the first one. One thread uses the share, so no lock
-        // is set.
-        _ = ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION)
     }
+
+    /// The number of running attempts.
+    private var runningCount: Int { if case .running(let count) = use { count } else { 0 } }
+
+    /// The time at which the last running attempt was removed, or the pool was created; `nil` if attempts run.
+    var idleSince: MonotonicTime? { if case .idle(let time) = use { time } else { nil } }
 
     /// Sets the maximum number of open connections, including idle ones. libcurl's default follows the number of
     /// running attempts: libcurl would close good connections whenever few attempts run for a moment.
@@ -109,15 +115,13 @@ final class ConnectionPool {
 
     /// Returns an easy handle with the pool's settings, reused or new, for `add`; `nil` if memory ran out.
     func takeHandle() -> EasyHandle? {
-        if let handle = idleHandles.popLast() { return handle }
-        guard let handle = EasyHandle() else { return nil }
-        _ = ccurl_set_pointer(handle.pointer, CURLOPT_SHARE, share)
-        handle.tellSockets(to: watch)
-        options.apply(to: handle)
-        // Attempts wait for the first connection instead of opening another one; several connections are opened at
-        // once.
-        if sharing == .one { handle.set(CURLOPT_PIPEWAIT, 1) }
-        return handle
+        idleHandles.take { handle in
+            handle.tellSockets(to: watch)
+            options.apply(to: handle)
+            // Attempts wait for the first connection instead of opening another one; several connections are opened at
+            // once.
+            if sharing == .one { handle.set(CURLOPT_PIPEWAIT, 1) }
+        }
     }
 
     /// Passes the handle of an attempt to libcurl, which then runs the request. Throws `local` if libcurl does not
@@ -126,39 +130,34 @@ final class ConnectionPool {
         callCount += 1
         let code = curl_multi_add_handle(multi, handle.pointer)
         guard code == CURLM_OK else { throw Self.failure(code) }
-        runningCount += 1
+        let count = runningCount + 1
+        use = .running(count)
         isTouched = true
-        if runningCount * 2 > connectionLimit { limitConnections(runningCount * 4) }
+        if count * 2 > connectionLimit { limitConnections(count * 4) }
     }
 
     /// Removes the handle of an ended attempt from libcurl and keeps it for reuse. If its response is incomplete,
     /// libcurl closes the connection.
     func remove(_ handle: EasyHandle) {
         // An ended attempt must not receive `rests`.
-        if fed?.handle === handle { fed = nil }
-        rested.removeAll { $0.handle === handle }
+        if fed.last?.handle === handle { fed.last = nil }
+        fed.rested.removeAll { $0.handle === handle }
         readAhead.forget(handle)
         callCount += 1
         curl_multi_remove_handle(multi, handle.pointer)
-        runningCount -= 1
+        use = runningCount > 1 ? .running(runningCount - 1) : .idle(since: .now)
         isTouched = true
-        if runningCount == 0 { idleSince = .now }
         handle.dropCookies()
         // libcurl keeps the Digest nonce in the handle, and treats an expired nonce as a wrong password unless the
         // server sends `stale` (RFC 7616 §3.3). Not all servers do, so each attempt gets a new handle.
-        if idleHandles.count < Self.maximumIdleHandles, !options.waitsForChallenge {
-            idleHandles.append(handle)
-        } else {
-            // The handle may outlive the pool, and a share in use cannot be freed.
-            _ = ccurl_set_pointer(handle.pointer, CURLOPT_SHARE, nil)
-        }
+        idleHandles.add(handle, isReusable: !options.waitsForChallenge)
     }
 
     /// Repeats the request of a handle over a new connection, because the reused one was faulty.
     ///
     /// - Returns: `false` if libcurl does not accept the handle again; the caller must end the attempt.
     func repeatOnFreshConnection(_ handle: EasyHandle) -> Bool {
-        if fed?.handle === handle { fed = nil }
+        if fed.last?.handle === handle { fed.last = nil }
         readAhead.forget(handle)
         callCount += 1
         curl_multi_remove_handle(multi, handle.pointer)
@@ -215,9 +214,9 @@ final class ConnectionPool {
     /// (`Attempt.rests`) that no more are available now.
     func feeds(_ attempt: Attempt) {
         readAhead.noteBytes(of: attempt)
-        guard fed !== attempt else { return }
+        guard fed.last !== attempt else { return }
         rest()
-        fed = attempt
+        fed.last = attempt
     }
 
     /// Notifies the attempt that last received bytes that all available bytes were delivered (`Attempt.rests`). Called
@@ -227,15 +226,15 @@ final class ConnectionPool {
     ///   whose rest the kernel can move, which the caller must splice.
     func takeRested() -> [Attempt] {
         rest()
-        guard !rested.isEmpty else { return [] }
-        defer { rested = [] }
-        return rested
+        guard !fed.rested.isEmpty else { return [] }
+        defer { fed.rested = [] }
+        return fed.rested
     }
 
     private func rest() {
-        guard let attempt = fed else { return }
-        fed = nil
-        if !attempt.rests() || attempt.body?.splicing?.isOffered == true { rested.append(attempt) }
+        guard let attempt = fed.last else { return }
+        fed.last = nil
+        if !attempt.rests() || attempt.body?.splicing?.isOffered == true { fed.rested.append(attempt) }
     }
 
     /// Makes libcurl resume a paused attempt, and deliver within this call the bytes that it holds. Returns libcurl's

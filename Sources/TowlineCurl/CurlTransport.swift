@@ -36,9 +36,7 @@ package final class CurlTransport: Transport {
 
     private let state = Mutex(State())
     private let mostThreads: Int
-    private let bufferSize: Int
-    private let http1Hosts = HTTP1Hosts()
-    private let challengeHosts = ChallengeHosts()
+    private let context: EngineContext
 
     /// The number of running attempts on the least loaded thread at which the transport starts another thread for small
     /// files. Also the maximum lead in attempts of a thread that is preferred for its idle connections.
@@ -58,7 +56,7 @@ package final class CurlTransport: Transport {
     /// If the system refuses the first thread, each attempt tries to start it again, and ends with
     /// `failed(.threadRefused)` if the system still refuses.
     package init(engineThreads: Int = 1, bufferSize: Int = BufferPolicy.usual) {
-        self.bufferSize = min(max(bufferSize, 16 * 1024), 512 * 1024)
+        context = EngineContext(bufferSize: min(max(bufferSize, 16 * 1024), 512 * 1024))
         mostThreads = max(engineThreads, 1)
         state.withLock { startThread(&$0) }
     }
@@ -70,9 +68,7 @@ package final class CurlTransport: Transport {
     private var threads: [EngineThread] { state.withLock { $0.lanes.map(\.thread) } }
 
     private func startThread(_ state: inout State) {
-        let name = "tow-curl-\(state.lanes.count)"
-        let thread = EngineThread(
-            name: name, bufferSize: bufferSize, http1Hosts: http1Hosts, challengeHosts: challengeHosts)
+        let thread = EngineThread(name: "tow-curl-\(state.lanes.count)", context: context)
         if let thread { state.lanes.append(Lane(thread: thread)) }
     }
 

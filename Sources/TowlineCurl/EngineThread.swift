@@ -4,6 +4,14 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
+/// The settings and records that all engine threads of a `CurlTransport` share.
+struct EngineContext: Sendable {
+    /// The number of bytes that an attempt (HTTP request) reads at once if few attempts run (`BufferPolicy`).
+    let bufferSize: Int
+    let http1Hosts = HTTP1Hosts()
+    let challengeHosts = ChallengeHosts()
+}
+
 /// A POSIX thread that runs an `AttemptLoop`, the event loop of libcurl's requests, and takes commands from other
 /// threads.
 final class EngineThread: Sendable {
@@ -35,17 +43,13 @@ final class EngineThread: Sendable {
 
     private let state = Mutex(State())
     private let poll: EventPoll
-    private let bufferSize: Int
-    private let http1Hosts: HTTP1Hosts
-    private let challengeHosts: ChallengeHosts
+    private let context: EngineContext
 
     /// Starts the thread and names it for tools such as ps(1); `nil` if the system refuses a descriptor or a thread.
-    init?(name: String, bufferSize: Int, http1Hosts: HTTP1Hosts, challengeHosts: ChallengeHosts) {
+    init?(name: String, context: EngineContext) {
         guard let poll = EventPoll() else { return nil }
         self.poll = poll
-        self.bufferSize = bufferSize
-        self.http1Hosts = http1Hosts
-        self.challengeHosts = challengeHosts
+        self.context = context
         let thread = Self.start {
             EventPoll.nameThread(name)
             self.run()
@@ -116,8 +120,7 @@ final class EngineThread: Sendable {
         _ = CurlLibrary.initialisation
         let tasks = LocalRunQueue(of: self)
         let loop = AttemptLoop(
-            poll: poll, tasks: tasks, bufferSize: bufferSize, http1Hosts: http1Hosts, challengeHosts: challengeHosts,
-            lookUp: { [self] place in lookUp(place) },
+            poll: poll, tasks: tasks, context: context, lookUp: { [self] place in lookUp(place) },
             attemptDidEnd: { [self] in load.subtract(1, ordering: .relaxed) })
         var isStopping = false
         while !isStopping {

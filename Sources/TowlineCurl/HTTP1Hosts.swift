@@ -80,15 +80,15 @@ extension AttemptLoop {
             if attempt.pool.options.httpProtocol == .http1 {
                 var failure: TransportFailure.Kind?
                 if case .failed(let reason) = end { failure = reason.kind }
-                http1Hosts.note(attempt.origin, hasResponded: attempt.phase == .body, failure: failure)
+                context.http1Hosts.note(attempt.origin, hasResponded: attempt.phase == .body, failure: failure)
             }
             return end
         }
         switch end {
-        case .complete(.stream) where attempt.body?.hasSucceeded == true: _ = http1Hosts.add(attempt.origin)
+        case .complete(.stream) where attempt.body?.hasSucceeded == true: _ = context.http1Hosts.add(attempt.origin)
         case .failed(let failure)
         where failure.kind == .streamRefused || FailureTable.isHTTP2Error(attempt, code):
-            guard attempt.connection.hasFallenBack || http1Hosts.add(attempt.origin) else { break }
+            guard attempt.connection.hasFallenBack || context.http1Hosts.add(attempt.origin) else { break }
             return .failed(TransportFailure(.http2Failed, failure.message))
         default: break
         }
@@ -99,7 +99,7 @@ extension AttemptLoop {
     /// (GOAWAY). Does not wait for the rest of the connection's responses, which may still arrive.
     func fallBackIfBroken(_ attempt: Attempt) {
         guard attempt.connection.http2 == .broken, !attempt.connection.hasFallenBack else { return }
-        attempt.connection.hasFallenBack = http1Hosts.add(attempt.origin)
+        attempt.connection.hasFallenBack = context.http1Hosts.add(attempt.origin)
     }
 }
 

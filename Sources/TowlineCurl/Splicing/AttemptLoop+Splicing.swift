@@ -9,7 +9,7 @@ extension AttemptLoop {
         guard attempt.body?.splicing?.begin(on: socket, callCount: attempt.pool.callCount) == true else {
             return unpause(attempt)
         }
-        if let socket { spliced[socket] = attempt }
+        if let socket { ownSockets[socket] = attempt }
         resumeSplicing(attempt)
     }
 
