@@ -147,14 +147,14 @@ final class AttemptLoop {
     }
 
     private func cookies(for request: AttemptRequest) throws(TransportFailure) -> [String] {
-        let file = request.sendsStoredCookies ? request.connection.cookieFile : nil
         // libcurl matches a Host field of the user and the ASCII form of the host (IDNA), which the jar does not know.
         let isPlain = request.url.host.utf8.allSatisfy { $0 < 0x80 } && !request.fields.has("Host")
         return try request.connection.cookies.lines(
-            for: isPlain ? request.url.host : nil, isEncrypted: request.url.scheme == .https, stored: file != nil
+            for: isPlain ? request.url.host : nil, isEncrypted: request.url.scheme == .https,
+            stored: request.sendsStoredCookies
         ) {
             () throws(TransportFailure) in
-            try file.map(EasyHandle.cookies(inFile:)) ?? []
+            try request.connection.cookieFile.map(EasyHandle.cookies(inFile:)) ?? []
         }
     }
 

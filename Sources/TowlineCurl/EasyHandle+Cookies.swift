@@ -1,6 +1,6 @@
 import CCurl
-internal import TowlineCore
-internal import TowlineEngine
+package import TowlineCore
+package import TowlineEngine
 
 /// The cookies of the attempt that a handle runs. They are removed before the next attempt.
 extension EasyHandle {
@@ -45,5 +45,23 @@ extension EasyHandle {
         reader.set(CURLOPT_COOKIEFILE, path)
         reader.set(CURLOPT_COOKIELIST, "RELOAD")
         return reader.cookies
+    }
+}
+
+extension ConnectionOptions {
+    /// Returns the cookies of the user's file that the host of a URL may get, one per line of the Netscape format.
+    ///
+    /// - Throws: `unusableOption` if the file cannot be read.
+    package func storedCookies(for url: HTTPURL) throws(TowlineError) -> [String] {
+        guard let cookieFile else { return [] }
+        // libcurl matches the ASCII form of the host (IDNA), which the jar does not know.
+        let host = url.host.utf8.allSatisfy { $0 < 0x80 } ? url.host : nil
+        do throws(TransportFailure) {
+            return try cookies.lines(for: host, isEncrypted: true, stored: true) { () throws(TransportFailure) in
+                try EasyHandle.cookies(inFile: cookieFile)
+            }
+        } catch {
+            throw TowlineError(.unusableOption, error.message)
+        }
     }
 }

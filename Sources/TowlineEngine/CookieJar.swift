@@ -1,4 +1,5 @@
 import Synchronization
+package import TowlineCore
 
 /// A store of the cookies that servers set during the life of a process, and of those in the user's cookie file.
 ///
@@ -57,6 +58,24 @@ package final class CookieJar: Sendable {
 
     /// Creates an empty jar.
     package init() {}
+
+    /// Creates a jar with the content of a cookie file: the user's cookies in the Netscape format.
+    ///
+    /// - Throws: `unusableOption` for a line that is neither a cookie nor a comment. The message names only its number.
+    package init(netscape text: String) throws(TowlineError) {
+        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+        for (index, line) in lines.enumerated() where !line.allSatisfy({ $0 == " " }) {
+            guard !line.hasPrefix("#") || line.hasPrefix(Self.httpOnly) else { continue }
+            guard Self.key(String(line)) != nil, line.utf8.allSatisfy({ $0 == 0x09 || $0 >= 0x20 && $0 != 0x7F }) else {
+                throw TowlineError(
+                    .unusableOption,
+                    "cookies: line \(index + 1) is not a cookie in the Netscape format (seven fields with tabs between"
+                        + " them)")
+            }
+            state.withLock { $0.add(String(line), isStored: true) }
+        }
+        state.withLock { $0.hasRead = true }
+    }
 
     /// The lines of the stored cookies, oldest first.
     package var lines: [String] { state.withLock { Self.sorted($0.domains.values.flatMap(\.values)) } }
@@ -120,10 +139,12 @@ package final class CookieJar: Sendable {
     private static func key(_ line: String) -> Key? {
         let fields = fields(line)
         guard fields.count >= 6 else { return nil }
-        let mark = "#HttpOnly_"
-        let domain = (fields[0].hasPrefix(mark) ? fields[0].dropFirst(mark.count) : fields[0]).drop { $0 == "." }
+        let domain = (fields[0].hasPrefix(httpOnly) ? fields[0].dropFirst(httpOnly.count) : fields[0])
+            .drop { $0 == "." }
         return Key(domain: domain.lowercased(), rest: "\(fields[1])\t\(fields[2])\t\(fields[5])")
     }
+
+    private static let httpOnly = "#HttpOnly_"
 
     private static func isSecure(_ line: String) -> Bool { fields(line)[3] == "TRUE" }
 

@@ -110,6 +110,23 @@ extension CurlTransportTests {
             #expect(NetrcFile.names("[::1]", in: Array("machine ::1 login x".utf8)))
         }
 
+        @Test(
+            "The credentials of a host are found as libcurl finds them",
+            arguments: [
+                ("machine a.test login x password y", "x:y"), ("machine A.Test\npassword y\nlogin x", "x:y"),
+                ("machine b.test login q password r machine a.test login x password y", "x:y"),
+                ("machine a.test login x password y machine b.test login q", "x:y"),
+                ("machine b.test login machine password r default login x password y", "x:y"),
+                ("machine a.test password y", ":y"), ("machine a.test login x", "x:"), ("machine a.test", nil),
+                (#"machine a.test login x password "a \"b\n""#, "x:a \"b\n"), ("machine b.test password r", nil),
+                ("macdef init\nmachine a.test login q\n\nmachine a.test login x password y", "x:y"),
+                ("machine a.test # comment\nlogin x account z password y", "x:y"), ("", nil),
+                ("default login x password y machine a.test login q password r", "x:y"),
+            ] as [(String, String?)])
+        func netrcCredentials(_ text: String, _ credentials: String?) {
+            #expect(NetrcFile.credentials(for: "a.test", in: Array(text.utf8)) == credentials)
+        }
+
         // MARK: Digest
 
         @Test("Basic is rejected, and Digest answers the challenge: the receiver gets only the last response")

@@ -1,4 +1,5 @@
 import Testing
+import TowlineCore
 
 @testable import TowlineEngine
 
@@ -32,6 +33,21 @@ struct CookieJarTests {
         #expect(lines(jar, "[::1]") == [set[3]])
         #expect(lines(jar, "xa.test").isEmpty && lines(jar, "test").isEmpty)
         #expect(jar.lines == set && lines(jar, nil) == set)
+    }
+
+    @Test func theTextOfAFileIsReadLikeTheFile() throws {
+        let cookies = [Self.line("a.test", "one", "1"), Self.line("#HttpOnly_.a.test", "two", "2", secure: true)]
+        let jar = try CookieJar(netscape: "# Netscape HTTP Cookie File\r\n\n\(cookies[0])\r\n \n\(cookies[1])")
+        #expect(lines(jar, "a.test").isEmpty)
+        #expect(lines(jar, "a.test", stored: true) == [cookies[0]])
+        #expect(lines(jar, "a.test", isEncrypted: true, stored: true, file: ["x"]) == cookies)
+    }
+
+    /// libcurl takes some lines without tabs as commands, such as `RELOAD`.
+    @Test(arguments: ["RELOAD", "FLUSH", "a=b", "a.test\tTRUE\t/", "a.test\tFALSE\t/\tFALSE\t0\tn\tv\u{1B}"])
+    func aLineThatIsNoCookieIsRefused(_ line: String) {
+        let error = #expect(throws: TowlineError.self) { try CookieJar(netscape: "\n" + line) }
+        #expect(error?.message.hasPrefix("cookies: line 2 ") == true)
     }
 
     @Test func cookiesOfTheFileAreReadOnceAndOnlyWhereAllowed() {
