@@ -213,8 +213,8 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// Replaces the URL of the download with another link to the same file.
     ///
     /// The downloaded bytes are kept if the new link is proven to lead to the same file. If the link has another origin
-    /// (scheme, host or port), the user name, the password and the header fields of the old request are not sent to it.
-    /// Header fields of the link itself are sent.
+    /// (scheme, host or port), the user name, the password, the cookies and the header fields of the old request are not
+    /// sent to it. Header fields of the link itself are sent.
     ///
     /// - Parameters:
     ///   - link: the new link.

@@ -12,8 +12,8 @@ import TowlineSystem
 /// progress from disk and resumes the downloads that were running. Only one process at a time can open a state
 /// directory.
 ///
-/// Secrets (user names, passwords, header fields, signatures in URLs) are stored in the registry, a file with mode 0600
-/// in the state directory, and in memory. Messages, events, journals and timelines contain no secrets.
+/// Secrets (user names, passwords, header fields, cookies, signatures in URLs) are stored in the registry, a file with
+/// mode 0600 in the state directory, and in memory. Messages, events, journals and timelines contain no secrets.
 ///
 /// If the last reference to a downloader is released, the downloader closes in the background, as with ``close()``.
 public final class Downloader: Sendable {

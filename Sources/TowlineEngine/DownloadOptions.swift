@@ -79,6 +79,11 @@ package struct DownloadOptions: Sendable {
     /// The HTTP statuses after which a request is retried, in addition to those that are always retried (429 or 503,
     /// for example).
     package var retryStatuses: Set<Int> = []
+    /// Returns whether `retryStatuses` may contain a status: 202 and the errors, except 407 and 416, which have other
+    /// meanings.
+    package static func mayRetry(status: Int) -> Bool {
+        status == 202 || 400...599 ~= status && ![407, 416].contains(status)
+    }
     /// The wait before the first retry after a failure. Each further retry doubles the wait, up to a minute.
     package var retryWait = Duration.seconds(1)
     /// The longest pause that a server may request (`Retry-After`) without making the transfer fail; `nil`: any.

@@ -17,6 +17,7 @@ import Towline
         let downloader = try await site.downloader()
         var request = try site.request("/file?token=CANARY&x=1") {
             $0.headers = [.init("X-Key", "CANARY"), .init("Cookie", "a=CANARY")]
+            $0.cookies = "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\tCANARY"
             $0.mirrors = [$0.url]
             $0.startsPaused = true
         }

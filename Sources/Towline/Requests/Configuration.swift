@@ -76,7 +76,7 @@ public struct RenewedLink: Hashable, Sendable {
     /// The header fields that replace the header fields of the request.
     ///
     /// `nil` keeps the header fields of the request if the new link has the same origin (scheme, host and port). A link
-    /// with another origin receives neither these header fields nor the user name and password of the request.
+    /// with another origin receives neither these header fields nor the cookies, user name and password of the request.
     public var headers: [DownloadRequest.Header]?
 
     /// Creates a link.

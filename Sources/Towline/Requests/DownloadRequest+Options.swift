@@ -33,22 +33,21 @@ extension DownloadRequest {
     }
 
     /// Replaces the URL with another link to the same file. If the link has another origin (scheme, host or port),
-    /// credentials and header fields of the request are removed, as after a redirect (RFC 9110 §15.4). Header fields of
-    /// the link are then set.
+    /// credentials, header fields and cookies of the request are removed, as after a redirect (RFC 9110 §15.4). Header
+    /// fields of the link are then set.
     mutating func follow(_ link: RenewedLink) {
         let old = try? source.origin
         url = link.url
         if (try? source.origin) != old {
-            user = nil
-            headers = []
+            (user, cookies, headers) = (nil, nil, [])
         }
         if let fields = link.headers { headers = fields }
     }
 
-    /// Removes the secrets of a finished download, which only a transfer needs: credentials, header fields, the proxy
-    /// and secret parts of URLs.
+    /// Removes the secrets of a finished download, which only a transfer needs: credentials, header fields, cookies,
+    /// the proxy and secret parts of URLs.
     mutating func forgetSecrets() {
-        (user, proxy, headers) = (nil, nil, [])
+        (user, proxy, cookies, headers) = (nil, nil, nil, [])
         url = Self.withoutSecrets(url)
         mirrors = mirrors.map { Self.withoutSecrets($0) }
     }
@@ -79,22 +78,72 @@ extension DownloadRequest {
         }
         options.mirrors = try mirrors.map { url throws(TowlineError) in try HTTPURL(mirror: url.absoluteString) }
         if let checksum { options.checksum = try Checksum(parsing: checksum) }
+        options.allowsDowngrade = allowsDowngrade
         try options.checkMirrors()
         for header in headers {
             let field = try FieldValidation.parseUserHeader("\(header.name): \(header.value)")
             options.userFields.append(name: field.name, value: field.value)
         }
-        options.connection.user = user
-        options.connection.proxy = proxy
-        options.connection.certificateAuthorityFile = certificateAuthorities?.path
-        options.connection.publicAddressesOnly = publicAddressesOnly
+        try setConnection(&options.connection)
+        try setRetries(&options)
         options.existing = ExistingPolicy(existing)
         options.stallTimeout = .milliseconds(Int64((min(max(1, stallTimeout), 86_400) * 1000).rounded()))
-        options.maxTries = maximumTries ?? Self.triesBeforeWaiting
+        options.sequential = isSequential
         options.unsafeResume = allowsUnsafeResume
         options.ignoresServerChecksums = ignoresServerChecksums
         options.acceptsWebPages = acceptsWebPages
         return options
+    }
+
+    private func setConnection(_ connection: inout ConnectionOptions) throws(TowlineError) {
+        if let proxy, !proxy.isEmpty {
+            _ = try ProxyAddress(parsing: proxy)
+            // A proxy could connect to any address.
+            guard !publicAddressesOnly else {
+                throw TowlineError(
+                    .unusableOption,
+                    "proxy: not allowed for a download that may connect to public addresses only. Remove the proxy")
+            }
+        }
+        connection.user = user
+        connection.proxy = proxy
+        connection.certificateAuthorityFile = certificateAuthorities?.path
+        connection.publicAddressesOnly = publicAddressesOnly
+        if let cookies { connection.cookies = try CookieJar(netscape: cookies) }
+        if usesHTTP1Only { connection.httpProtocol = .http1 }
+    }
+
+    private func setRetries(_ options: inout DownloadOptions) throws(TowlineError) {
+        options.maxTries = maximumTries ?? Self.triesBeforeWaiting
+        if let wait = try Self.checked("retryWait", retryWait, in: 0.001...86_400) {
+            options.retryWait = .seconds(wait)
+        }
+        options.longestWait = try Self.checked("maximumWait", maximumWait, in: 0.001...31_622_400).map { .seconds($0) }
+        guard maximumWait == nil || maximumTries != nil else {
+            throw TowlineError(
+                .unusableOption,
+                "maximumWait: needs maximumTries, because a download without a limit of attempts never fails for a wait"
+            )
+        }
+        options.retryStatuses = retryStatuses ?? []
+        guard options.retryStatuses.allSatisfy(DownloadOptions.mayRetry(status:)) else {
+            throw TowlineError(
+                .unusableOption, "retryStatuses: invalid value, expected 202 or 400 to 599, except 407 and 416")
+        }
+        if let limit = try Self.checked("maximumRedirects", maximumRedirects, in: 0...100) {
+            options.maxRedirects = limit
+        }
+    }
+
+    /// Returns a value of the option with a name. Throws `unusableOption` if the value is outside of the range.
+    package static func checked<Value: Comparable>(
+        _ name: String, _ value: Value?, in range: ClosedRange<Value>
+    ) throws(TowlineError) -> Value? {
+        guard let value, !range.contains(value) else { return value }
+        let limits = [range.lowerBound, range.upperBound].map { "\($0)" }.map {
+            $0.hasSuffix(".0") ? String($0.dropLast(2)) : $0
+        }
+        throw TowlineError(.unusableOption, "\(name): invalid value, expected \(limits[0]) to \(limits[1])")
     }
 
     /// The number of consecutive attempts without a byte after which a download waits, if `maximumTries` is `nil`.

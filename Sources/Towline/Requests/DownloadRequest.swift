@@ -54,6 +54,9 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     public var destination: Destination
     /// Custom header fields.
     public var headers: [Header] = []
+    /// Cookies to send to the hosts that they name, as the content of a cookie file in the Netscape format: one cookie
+    /// per line. Mirrors receive none.
+    public var cookies: String?
     /// The credentials for Basic authentication at the origin of the URL, as `name:password`; `nil` if the request
     /// supplies none.
     public var user: String?
@@ -81,7 +84,8 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     public var followUps: [FollowUp] = []
     /// The URL of a proxy, with the scheme `http`, `https`, `socks5` or `socks5h`.
     ///
-    /// `nil` uses the proxy that environment variables such as `https_proxy` name.
+    /// `nil` uses the proxy that environment variables such as `https_proxy` name, and an empty text uses none. A
+    /// request with ``publicAddressesOnly`` must not name a proxy.
     public var proxy: String?
     /// A PEM file of the certificate authorities to trust instead of those of the system; `nil` trusts those of the
     /// system.
@@ -94,6 +98,17 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
     /// Until the first byte arrives, attempts are counted separately for each URL. `nil` means no limit: the download
     /// waits for the network and resumes automatically.
     public var maximumTries: Int?
+    /// The wait before the first retry, in seconds, from 0.001 to 86,400; `nil` means 1 second. Each further failure
+    /// doubles the wait, up to a minute.
+    public var retryWait: Double?
+    /// The longest pause that a server may request (`Retry-After`) without making the download fail, in seconds, from
+    /// 0.001 to 31,622,400; `nil` means no limit. Needs ``maximumTries``.
+    public var maximumWait: Double?
+    /// HTTP statuses after which a request is retried, in addition to those that are always retried: 202 and 400 to
+    /// 599, except 407 and 416. `nil` means none.
+    public var retryStatuses: Set<Int>?
+    /// The maximum number of consecutive redirects, 0 to 100; `nil` means 20.
+    public var maximumRedirects: Int?
     /// The maximum size of the file in bytes; `nil` means no limit. A longer file fails with `fileTooLarge`.
     public var maximumSize: Int64?
     /// A Boolean value that indicates whether the download may resume without proof that the file on the server is
@@ -132,6 +147,29 @@ public struct DownloadRequest: Hashable, Sendable, Codable {
         set { areWebPagesAccepted = newValue ? true : nil }
     }
     private var areWebPagesAccepted: Bool?
+
+    /// A Boolean value that indicates whether the file is downloaded from the first byte to the last over one
+    /// connection.
+    public var isSequential: Bool {
+        get { usesOneConnection ?? false }
+        set { usesOneConnection = newValue ? true : nil }
+    }
+    private var usesOneConnection: Bool?
+
+    /// A Boolean value that indicates whether only HTTP/1.1 is used, even if the server offers HTTP/2.
+    public var usesHTTP1Only: Bool {
+        get { isHTTP1Only ?? false }
+        set { isHTTP1Only = newValue ? true : nil }
+    }
+    private var isHTTP1Only: Bool?
+
+    /// A Boolean value that indicates whether a redirect may lead from https to http, and a mirror of an https URL may
+    /// use http.
+    public var allowsDowngrade: Bool {
+        get { isDowngradeAllowed ?? false }
+        set { isDowngradeAllowed = newValue ? true : nil }
+    }
+    private var isDowngradeAllowed: Bool?
 
     /// Other URLs of the same file, at most 16.
     ///

@@ -1,5 +1,6 @@
 import Glibc
 import TowlineCore
+import TowlineEngine
 
 /// Parsers for the values of options. Error messages describe valid values.
 enum OptionValue {
@@ -17,14 +18,12 @@ enum OptionValue {
         return number
     }
 
-    /// Parses HTTP statuses of responses without the file, such as `403,404`. 407 and 416 have other meanings.
+    /// Parses HTTP statuses of responses without the file, such as `403,404`.
     static func statuses(_ value: String) throws(TowlineError) -> Set<Int> {
         var statuses: Set<Int> = []
         for member in value.split(separator: ",", omittingEmptySubsequences: false) {
             let digits = member.drop { $0 == " " }
-            guard digits.count == 3, let status = Int(digits), status == 202 || 400...599 ~= status,
-                ![407, 416].contains(status)
-            else {
+            guard digits.count == 3, let status = Int(digits), DownloadOptions.mayRetry(status: status) else {
                 throw unusable(
                     "\(shown(value)) is not a list of HTTP statuses such as 403,404."
                         + " Valid statuses: 202 and 400 to 599, except 407 and 416")
