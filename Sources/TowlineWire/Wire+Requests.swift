@@ -13,6 +13,10 @@ extension Wire {
         package var headers: [Header]?
         /// User and password: `name:password`.
         package var user: String?
+        /// Cookies in the Netscape format, one per line.
+        package var cookies: String?
+        /// URL of the proxy; empty: no proxy.
+        package var proxy: String?
         /// Maximum number of connections.
         package var connections: Int?
         /// Rate limit in bytes per second.
@@ -35,6 +39,20 @@ extension Wire {
         package var stallTimeout: Double?
         /// Maximum number of consecutive attempts that receive no data.
         package var maximumTries: Int?
+        /// Wait before the first retry in seconds.
+        package var retryWait: Double?
+        /// Longest pause that a server may request (`Retry-After`), in seconds.
+        package var maximumWait: Double?
+        /// HTTP statuses after which a request is retried, in addition to those that are always retried.
+        package var retryStatuses: [Int]?
+        /// Maximum number of consecutive redirects.
+        package var maximumRedirects: Int?
+        /// True to follow redirects from https to http, and to allow http mirrors of an https URL.
+        package var allowDowngrade: Bool?
+        /// True to use HTTP/1.1 only.
+        package var http1: Bool?
+        /// True to download from the first byte to the last over one connection.
+        package var sequential: Bool?
         /// Maximum size of the file in bytes.
         package var maximumSize: Int64?
         /// True to resume after comparing only the length and the last bytes before the resume point.
@@ -44,41 +62,15 @@ extension Wire {
         /// True to accept a web page whatever kind of file the name says.
         package var acceptHTML: Bool?
 
-        private enum CodingKeys: String, CodingKey, CaseIterable {
-            case url, mirrors, directory, name, headers, user, connections, rateLimit, checksum, priority, group,
-                metadata
-            case existing, startsPaused, unpack, stallTimeout, maximumTries, maximumSize, unsafeResume
-            case ignoreServerChecksums, acceptHTML
+        fileprivate enum CodingKeys: String, CodingKey, CaseIterable {
+            case url, mirrors, directory, name, headers, user, cookies, proxy, connections, rateLimit, checksum
+            case priority, group, metadata, existing, startsPaused, unpack, stallTimeout, maximumTries, retryWait
+            case maximumWait, retryStatuses, maximumRedirects, allowDowngrade, http1, sequential, maximumSize
+            case unsafeResume, ignoreServerChecksums, acceptHTML
         }
 
         /// Creates a request for a URL, with the defaults of the service.
         package init(url: String) { self.url = url }
-
-        /// Decodes a value. An unknown field is an error.
-        package init(from decoder: any Decoder) throws {
-            let members = try decoder.strictContainer(CodingKeys.self)
-            url = try members.decode(String.self, forKey: .url)
-            mirrors = try members.decodeIfPresent([String].self, forKey: .mirrors)
-            directory = try members.decodeIfPresent(String.self, forKey: .directory)
-            name = try members.decodeIfPresent(String.self, forKey: .name)
-            headers = try members.decodeIfPresent([Header].self, forKey: .headers)
-            user = try members.decodeIfPresent(String.self, forKey: .user)
-            connections = try members.decodeIfPresent(Int.self, forKey: .connections)
-            rateLimit = try members.decodeIfPresent(Int64.self, forKey: .rateLimit)
-            checksum = try members.decodeIfPresent(String.self, forKey: .checksum)
-            priority = try members.decodeIfPresent(Int.self, forKey: .priority)
-            group = try members.decodeIfPresent(String.self, forKey: .group)
-            metadata = try members.decodeIfPresent([String: String].self, forKey: .metadata)
-            existing = try members.decodeIfPresent(String.self, forKey: .existing)
-            startsPaused = try members.decodeIfPresent(Bool.self, forKey: .startsPaused)
-            unpack = try members.decodeIfPresent(Unpack.self, forKey: .unpack)
-            stallTimeout = try members.decodeIfPresent(Double.self, forKey: .stallTimeout)
-            maximumTries = try members.decodeIfPresent(Int.self, forKey: .maximumTries)
-            maximumSize = try members.decodeIfPresent(Int64.self, forKey: .maximumSize)
-            unsafeResume = try members.decodeIfPresent(Bool.self, forKey: .unsafeResume)
-            ignoreServerChecksums = try members.decodeIfPresent(Bool.self, forKey: .ignoreServerChecksums)
-            acceptHTML = try members.decodeIfPresent(Bool.self, forKey: .acceptHTML)
-        }
     }
 
     /// A header field.
@@ -150,13 +142,23 @@ extension Wire {
         /// Creates a value.
         package init(_ downloads: [NewDownload]) { self.downloads = downloads }
 
-        /// Decodes either form.
+        /// Decodes either form. An unknown field is an error.
         package init(from decoder: any Decoder) throws {
             guard try decoder.container(keyedBy: CodingKeys.self).contains(.downloads) else {
-                downloads = [try NewDownload(from: decoder)]
+                downloads = [try Entry(from: decoder).download]
                 return
             }
-            downloads = try decoder.strictContainer(CodingKeys.self).decode([NewDownload].self, forKey: .downloads)
+            downloads = try decoder.strictContainer(CodingKeys.self).decode([Entry].self, forKey: .downloads)
+                .map(\.download)
+        }
+
+        private struct Entry: Decodable {
+            let download: NewDownload
+
+            init(from decoder: any Decoder) throws {
+                _ = try decoder.strictContainer(NewDownload.CodingKeys.self)
+                download = try NewDownload(from: decoder)
+            }
         }
     }
 

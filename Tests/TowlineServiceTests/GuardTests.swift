@@ -209,7 +209,10 @@ import TowlineWire
             #"{"url":"http://h/","priority":99999999999999999999}"#, #"{"url":"file:///etc/passwd"}"#,
             #"{"url":"http://h/\r\nX: y"}"#, #"{"url":"http://h/","existing":"maybe"}"#, #"{"downloads":[]}"#,
             #"{"downloads":[{"url":"http://h/"}],"url":"http://h/"}"#, #"{"url":"http://h/","followUps":[]}"#,
-            #"{"url":"http://h/","run":"/bin/sh"}"#, #"{"url":"http://h/","proxy":"http://x/"}"#,
+            #"{"url":"http://h/","run":"/bin/sh"}"#, #"{"url":"http://h/","proxy":"ftp://x/"}"#,
+            #"{"downloads":[{"url":"http://h/","run":"/bin/sh"}]}"#, #"{"url":"http://h/","retryStatuses":404}"#,
+            #"{"url":"http://h/","netrc":true}"#, #"{"url":"http://h/","netrcFile":"/etc/passwd"}"#,
+            #"{"url":"http://h/","cookies":"/etc/passwd"}"#, #"{"url":"http://h/","cacert":"/etc/passwd"}"#,
             #"{"url":"http://h/","headers":[{"name":"A\r\nB","value":"c"}]}"#,
             #"{"url":"http://h/","checksum":"sha256:xyz"}"#,
         ]
@@ -425,6 +428,7 @@ import TowlineWire
         let body: [String: Any] = [
             "url": "http://user:\(canary)@127.0.0.1:9/x?X-Amz-Signature=\(canary)&sig=\(canary)", "user": "u:\(canary)",
             "headers": [["name": "Authorization", "value": "Bearer \(canary)"], ["name": "Cookie", "value": canary]],
+            "cookies": "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\t\(canary)", "proxy": "http://u:\(canary)@127.0.0.1:9",
         ]
         let added = try await site.ask("POST", "/downloads", body)
         #expect(added.status == 201)

@@ -24,7 +24,7 @@ extension DownloadRequest {
             return try Self.url(text)
         }
         headers = (wire.headers ?? []).map { Header($0.name, $0.value) }
-        user = wire.user
+        (user, cookies, proxy) = (wire.user, wire.cookies, wire.proxy)
         connections = wire.connections
         rateLimit = try wire.rateLimit.map { limit throws(TowlineError) in try Self.limit(limit) }
         checksum = wire.checksum
@@ -39,25 +39,15 @@ extension DownloadRequest {
             self.existing = policy
         }
         startsPaused = wire.startsPaused ?? false
-        if let timeout = wire.stallTimeout {
-            guard timeout >= 1, timeout <= 86_400 else {
-                throw TowlineError(.unusableOption, "stallTimeout: invalid value, expected 1 to 86400 seconds")
-            }
-            stallTimeout = timeout
-        }
-        if let tries = wire.maximumTries {
-            guard tries >= 0 else {
-                throw TowlineError(.unusableOption, "maximumTries: invalid value, expected 0 or a positive number")
-            }
-            maximumTries = tries
-        }
-        if let size = wire.maximumSize {
-            guard size >= 0 else {
-                throw TowlineError(
-                    .unusableOption, "maximumSize: invalid value, expected 0 or a positive number of bytes")
-            }
-            maximumSize = size
-        }
+        stallTimeout = try Self.checked("stallTimeout", wire.stallTimeout, in: 1...86_400) ?? stallTimeout
+        maximumTries = try Self.checked("maximumTries", wire.maximumTries, in: 0...Int.max)
+        maximumSize = try Self.checked("maximumSize", wire.maximumSize, in: 0...Int64.max)
+        (retryWait, maximumWait) = (wire.retryWait, wire.maximumWait)
+        retryStatuses = wire.retryStatuses.map { Set($0) }
+        maximumRedirects = wire.maximumRedirects
+        allowsDowngrade = wire.allowDowngrade ?? false
+        usesHTTP1Only = wire.http1 ?? false
+        isSequential = wire.sequential ?? false
         allowsUnsafeResume = wire.unsafeResume ?? false
         ignoresServerChecksums = wire.ignoreServerChecksums ?? false
         acceptsWebPages = wire.acceptHTML ?? false
