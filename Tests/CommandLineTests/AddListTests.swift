@@ -36,6 +36,21 @@ struct AddListTests {
         #expect(request.mirrors == ["http://b.test/f", "http://c.test/f"])
     }
 
+    /// Every option of the groups that `tow add` shares with `tow get`, except files that `AddSecrets` reads.
+    @Test(arguments: [
+        (Setting.connections, "4"), (.mirror, "http://b.test/"), (.limitRate, "1K"), (.sequential, ""),
+        (.checksum, sum), (.maxSize, "1K"), (.ignoreServerChecksums, ""), (.acceptHTML, ""), (.unsafeResume, ""),
+        (.header, "A: b"), (.bearerFile, "/proc/self/comm"), (.user, "a:b"), (.proxy, "http://p"), (.noProxy, ""),
+        (.http1, ""), (.maxRedirects, "0"), (.allowDowngrade, ""), (.maxTries, "20"), (.retryWait, "1"),
+        (.retryOn, "404"), (.maxWait, "3600"), (.stallTimeout, "30"),
+    ]) func everySharedOptionIsSent(_ setting: Setting, _ value: String) throws {
+        var settings = DownloadSettings()
+        try settings.apply(setting, value)
+        var request = Wire.NewDownload(url: "")
+        request.take(setting, value, from: settings)
+        #expect(request != Wire.NewDownload(url: ""), "a default value is sent too: towd has other defaults")
+    }
+
     @Test func withoutOptionsTheCommandLineApplies() throws {
         let request = try request("http://a.test/f", [])
         #expect(request.directory == "top" && request.name == nil && request.rateLimit == 5)

@@ -58,6 +58,47 @@ struct ServiceAddTests {
         #expect(recipe.prefix(300).contains("bin/towd"), "\(target)")
     }
 
+    /// `tow` reads the files of its options, and `towd` gets only what belongs to the server of the URL.
+    @Test(.timeLimit(.minutes(2))) func optionsOfARequestReachTheServer() async throws {
+        let server = try await FaultServer.start(["/a.bin": Resource(length: 3 << 20, seed: 7, rate: 3 << 20)])
+        let place = try TestDirectory()
+        let service = try ServiceProcess(place)
+        _ = try await service.tow(["list"])
+        try Data("machine 127.0.0.1 login ann password CANARY\nmachine b.test login o password OTHER\n".utf8)
+            .write(to: place.file("netrc"))
+        let cookies = ["127.0.0.1\tFALSE\t/\tFALSE\t0\tid\t1", "b.test\tFALSE\t/\tFALSE\t0\tid\tOTHER"]
+        try Data(cookies.joined(separator: "\n").utf8).write(to: place.file("cookies"))
+        let added = try await service.tow([
+            "add", server.url("/a.bin"), "-x4", "--sequential", "--no-proxy", "--netrc-file", place.path("netrc"),
+            "--cookies", place.path("cookies"), "--max-tries", "5", "--retry-wait", "0.5", "--max-wait", "60",
+            "--retry-on", "404", "--max-redirects", "0", "--allow-downgrade", "--http1", "--max-size", "4M",
+            "--stall-timeout", "9",
+        ])
+        #expect(added.status == 0, "\(added.stderr)")
+        await server.log.wait { $0.requests.first?.ended != nil }
+        let requests = server.log.requests
+        #expect(requests.count == 1)
+        #expect(requests[0].info.field("Authorization") == "Basic " + Data("ann:CANARY".utf8).base64EncodedString())
+        #expect(requests[0].info.field("Cookie") == "id=1")
+        let files = try FileManager.default.contentsOfDirectory(atPath: place.path("state"))
+        for file in files where file.hasPrefix("registry.sqlite") {
+            let bytes = try Data(contentsOf: place.file("state/" + file))
+            #expect(bytes.range(of: Data("OTHER".utf8)) == nil, "\(file)")
+        }
+        service.kill()
+        await server.stop()
+    }
+
+    @Test(arguments: [
+        ["--max-tries", "x"], ["--retry-on", "200"], ["--max-redirects", "101"], ["--proxy", "ftp://p"],
+        ["--netrc-file", "/nonexistent"], ["--cookies", "/bin/sh"], ["--proxy", "p:1", "--no-proxy"],
+    ]) func anInvalidOptionIsNamed(_ options: [String]) async throws {
+        let place = try TestDirectory()
+        let result = try await CommandRun.run(
+            ["add", "http://127.0.0.1:9/a", "--state", place.path("state")] + options)
+        #expect(result.status == 2 && result.stderr.contains(options[0]), "\(result.stderr)")
+    }
+
     @Test(.timeLimit(.minutes(2))) func aLimitOfOneIsAnsweredWithItsOwn() async throws {
         let service = try ServiceProcess(try TestDirectory())
         #expect(try await service.tow(["limit", "3M"]).text.hasPrefix("rate limit    3.0 MiB/s\n"))

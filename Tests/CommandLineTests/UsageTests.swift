@@ -23,13 +23,13 @@ struct UsageTests {
     @Test func helpOfGetHasEveryOptionInItsGroup() async throws {
         let groups: KeyValuePairs<String, [String]> = [
             "OUTPUT:": [
-                "-o, --output", "-d, --directory", "--if-exists", "--no-sync", "--max-size", "--no-preallocate",
-                "--save-cookies",
+                "-o, --output", "-d, --directory", "--if-exists", "--no-sync", "--no-preallocate", "--save-cookies",
             ],
-            "SEVERAL DOWNLOADS:": ["-i, --input-file", "-j, --concurrency"],
-            "SPEED:": ["-x, --connections", "--limit-rate ", "--limit-rate-total", "--sequential"],
+            "SEVERAL DOWNLOADS:": ["-i, --input-file", "-j, --concurrency", "--limit-rate-total"],
+            "SPEED:": ["-x, --connections", "--limit-rate ", "--sequential"],
             "VERIFICATION:": [
-                "--checksum", "--ignore-server-checksums", "--accept-html", "--if-changed", "--unsafe-resume",
+                "--checksum", "--max-size", "--ignore-server-checksums", "--accept-html", "--if-changed",
+                "--unsafe-resume",
             ],
             "REQUEST:": [
                 "-H, --header", "--user ", "--user-file", "--bearer-file", "--netrc ", "--netrc-file", "--cookies",

@@ -56,8 +56,14 @@ struct GetCommand: AsyncParsableCommand {
     @OptionGroup(title: "Verification")
     var proof: ProofOptions
 
+    @OptionGroup(title: "Verification")
+    var change: ChangeOptions
+
     @OptionGroup(title: "Request")
     var request: RequestOptions
+
+    @OptionGroup(title: "Connection")
+    var route: RouteOptions
 
     @OptionGroup(title: "Connection")
     var connection: ConnectionOptionGroup
@@ -74,7 +80,7 @@ struct GetCommand: AsyncParsableCommand {
 
     /// The keys of all properties except `plan`, which is not an argument.
     private enum CodingKeys: String, CodingKey {
-        case urls, destination, list, speed, proof, request, connection, failures, report
+        case urls, destination, list, speed, proof, change, request, route, connection, failures, report
     }
 
     /// Checks the arguments before anything starts. Stores an error instead of throwing it: the parser's errors about
@@ -97,12 +103,14 @@ struct GetCommand: AsyncParsableCommand {
     }
 
     private func checkedPlan() throws -> GetPlan {
-        let groups: [any SettingOptions] = [destination, speed, proof, request, connection, failures]
+        let groups: [any SettingOptions] = [
+            destination, speed, proof, change, request, route, connection, failures,
+        ]
         return try GetPlan(
             GetArguments(
                 urls: urls, given: groups.flatMap(\.given), inputFiles: list.inputFiles, concurrency: list.concurrency,
                 listOptions: list.listOptions, credentialsFor: list.credentialsFor,
-                limitRateTotal: speed.limitRateTotal, saveCookies: destination.saveCookies,
+                limitRateTotal: list.limitRateTotal, saveCookies: destination.saveCookies,
                 report: Reporting(
                     isQuiet: report.quiet, isVerbose: report.verbose, isJSON: report.json, progress: report.progress)))
     }

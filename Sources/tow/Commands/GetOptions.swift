@@ -28,12 +28,6 @@ struct DestinationOptions: SettingOptions {
     @Flag(help: "Do not wait until the data is saved to disk (fsync). A power failure may then damage the file.")
     var noSync = false
 
-    @Option(
-        help: ArgumentHelp(
-            "Refuse files that are larger, for example 2G. K, M and G are powers of 1024. (default: no limit)",
-            valueName: "size"))
-    var maxSize: String?
-
     @Flag(help: "Do not check or reserve free disk space before the download.")
     var noPreallocate = false
 
@@ -44,7 +38,7 @@ struct DestinationOptions: SettingOptions {
     var saveCookies: String?
 
     var given: [(Setting, String)] {
-        givenValues([.output: output, .directory: directory, .ifExists: ifExists, .maxSize: maxSize])
+        givenValues([.output: output, .directory: directory, .ifExists: ifExists])
             + givenFlags([.noSync: noSync, .noPreallocate: noPreallocate])
     }
 }
@@ -76,15 +70,6 @@ struct SpeedOptions: SettingOptions {
             valueName: "rate"))
     var limitRate: String?
 
-    @Option(
-        help: ArgumentHelp(
-            """
-            Maximum speed of all downloads together in bytes per second, for example 10M. K, M and G are powers of \
-            1024. (default: no limit)
-            """,
-            valueName: "rate"))
-    var limitRateTotal: String?
-
     @Flag(help: "Download from the first byte to the last over one connection.")
     var sequential = false
 
@@ -114,6 +99,15 @@ struct ListOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            """
+            Maximum speed of all downloads together in bytes per second, for example 10M. K, M and G are powers of \
+            1024. (default: no limit)
+            """,
+            valueName: "rate"))
+    var limitRateTotal: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Options that a list may set: safe (output, directory, checksum, mirror, limit-rate) or all. (default: safe)",
             valueName: "policy"), completion: .list(["safe", "all"]))
     var listOptions: String?
@@ -137,20 +131,43 @@ struct ProofOptions: SettingOptions {
             valueName: "algorithm:hex"))
     var checksums: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Refuse files that are larger, for example 2G. K, M and G are powers of 1024. (default: no limit)",
+            valueName: "size"))
+    var maxSize: String?
+
     @Flag(help: "Do not verify the checksums that the server sends. --checksum is still verified.")
     var ignoreServerChecksums = false
 
+    @Flag(
+        name: .customLong("accept-html"),
+        help: "Accept a web page even if the URL or the file name is that of another kind of file.")
+    var acceptHTML = false
+
+    @Flag(
+        help: """
+            Resume even if the server sends neither an ETag nor a Last-Modified date. Only the size and the last 64 \
+            KiB are compared, so the file may mix two versions.
+            """)
+    var unsafeResume = false
+
+    var given: [(Setting, String)] {
+        checksums.map { (.checksum, $0) } + givenValues([.maxSize: maxSize])
+            + givenFlags([
+                .unsafeResume: unsafeResume, .ignoreServerChecksums: ignoreServerChecksums, .acceptHTML: acceptHTML,
+            ])
+    }
+}
+
+/// The options for a file that the server describes wrongly or changed, which `tow add` does not have.
+struct ChangeOptions: SettingOptions {
     @Flag(
         help: """
             Ignore the Content-Length of the server, which is wrong: read until the connection closes. Uses one \
             connection, and an interrupted download restarts.
             """)
     var ignoreLength = false
-
-    @Flag(
-        name: .customLong("accept-html"),
-        help: "Accept a web page even if the URL or the file name is that of another kind of file.")
-    var acceptHTML = false
 
     @Option(
         help: ArgumentHelp(
@@ -161,19 +178,8 @@ struct ProofOptions: SettingOptions {
             valueName: "policy"), completion: .list(["restart", "fail"]))
     var ifChanged: String?
 
-    @Flag(
-        help: """
-            Resume even if the server sends neither an ETag nor a Last-Modified date. Only the size and the last 64 \
-            KiB are compared, so the file may mix two versions.
-            """)
-    var unsafeResume = false
-
     var given: [(Setting, String)] {
-        checksums.map { (.checksum, $0) } + givenValues([.ifChanged: ifChanged])
-            + givenFlags([
-                .unsafeResume: unsafeResume, .ignoreServerChecksums: ignoreServerChecksums,
-                .ignoreLength: ignoreLength, .acceptHTML: acceptHTML,
-            ])
+        givenValues([.ifChanged: ifChanged]) + givenFlags([.ignoreLength: ignoreLength])
     }
 }
 
@@ -181,7 +187,7 @@ struct ProofOptions: SettingOptions {
 struct FailureOptions: SettingOptions {
     @Option(
         help: ArgumentHelp(
-            "Give up after this many attempts in a row without new data; 0: never give up. (default: 20)",
+            "Give up after this many attempts in a row without new data; 0: never give up. (default: 20; tow add: no limit)",
             valueName: "n"))
     var maxTries: String?
 
@@ -193,7 +199,7 @@ struct FailureOptions: SettingOptions {
 
     @Option(
         help: ArgumentHelp(
-            "Fail if the server asks for a longer pause before the next request (Retry-After). (default: 3600)",
+            "Fail if the server asks for a longer pause before the next request (Retry-After). (default: 3600; tow add: no limit)",
             valueName: "seconds"))
     var maxWait: String?
 

@@ -28,11 +28,15 @@ struct ProbeCommand: AsyncParsableCommand {
     var request: RequestOptions
 
     @OptionGroup(title: "Connection")
+    var route: RouteOptions
+
+    @OptionGroup(title: "Connection")
     var connection: ConnectionOptionGroup
 
     func run() async throws {
         var settings = DownloadSettings()
         try request.apply(to: &settings)
+        try route.apply(to: &settings)
         try connection.apply(to: &settings)
         let options = try settings.options(for: HTTPURL(typed: url))
         let offer = try await Assembly.probe(options)

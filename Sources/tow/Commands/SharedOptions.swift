@@ -88,8 +88,8 @@ struct RequestOptions: SettingOptions {
     }
 }
 
-/// The options for the connection to the server.
-struct ConnectionOptionGroup: SettingOptions {
+/// The options for the way to the server, which `tow add` has too.
+struct RouteOptions: SettingOptions {
     @Option(
         help: ArgumentHelp(
             """
@@ -102,6 +102,27 @@ struct ConnectionOptionGroup: SettingOptions {
     @Flag(help: "Use no proxy, whatever the environment variables say.")
     var noProxy = false
 
+    @Flag(name: .customLong("http1"), help: "Use HTTP/1.1 only, not HTTP/2.")
+    var http1 = false
+
+    @Option(help: ArgumentHelp("Maximum number of redirects to follow. (default: 20)", valueName: "n"))
+    var maxRedirects: String?
+
+    @Flag(help: "Follow redirects from https to http. By default, such a download fails.")
+    var allowDowngrade = false
+
+    func validate() throws {
+        if noProxy, proxy != nil { throw ValidationError("--proxy and --no-proxy cannot be used together.") }
+    }
+
+    var given: [(Setting, String)] {
+        givenValues([.proxy: proxy, .maxRedirects: maxRedirects])
+            + givenFlags([.noProxy: noProxy, .http1: http1, .allowDowngrade: allowDowngrade])
+    }
+}
+
+/// The options for the connection to the server that only commands in the foreground have.
+struct ConnectionOptionGroup: SettingOptions {
     @Option(
         name: .customLong("resolve"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
@@ -144,9 +165,6 @@ struct ConnectionOptionGroup: SettingOptions {
     @Flag(help: "Accept any TLS certificate. Dangerous: attackers can change the file.")
     var insecure = false
 
-    @Flag(name: .customLong("http1"), help: "Use HTTP/1.1 only, not HTTP/2.")
-    var http1 = false
-
     @Option(
         help: ArgumentHelp(
             "Time limit for opening a connection, TLS included. (default: 30)", valueName: "seconds"))
@@ -157,26 +175,16 @@ struct ConnectionOptionGroup: SettingOptions {
             "Time limit for the server's first response to a request. (default: 300)", valueName: "seconds"))
     var headTimeout: String?
 
-    @Option(help: ArgumentHelp("Maximum number of redirects to follow. (default: 20)", valueName: "n"))
-    var maxRedirects: String?
-
-    @Flag(help: "Follow redirects from https to http. By default, such a download fails.")
-    var allowDowngrade = false
-
     func validate() throws {
         if ipv4, ipv6 { throw ValidationError("-4 and -6 cannot be used together. Without them, tow uses both.") }
-        if noProxy, proxy != nil { throw ValidationError("--proxy and --no-proxy cannot be used together.") }
     }
 
     var given: [(Setting, String)] {
         resolve.map { (.resolve, $0) }
             + givenValues([
-                .proxy: proxy, .cacert: cacert, .cert: cert, .key: key, .keyPasswordFile: keyPasswordFile,
-                .connectTimeout: connectTimeout, .headTimeout: headTimeout, .maxRedirects: maxRedirects,
+                .cacert: cacert, .cert: cert, .key: key, .keyPasswordFile: keyPasswordFile,
+                .connectTimeout: connectTimeout, .headTimeout: headTimeout,
             ])
-            + givenFlags([
-                .noProxy: noProxy, .ipv4: ipv4, .ipv6: ipv6, .insecure: insecure, .http1: http1,
-                .allowDowngrade: allowDowngrade,
-            ])
+            + givenFlags([.ipv4: ipv4, .ipv6: ipv6, .insecure: insecure])
     }
 }

@@ -39,7 +39,7 @@ struct AddCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With a list: send the password and headers of the command line only to the server of this URL. (default: the only server of the list)",
+            "With a list: send the password, headers and cookies of the command line only to the server of this URL. (default: the only server of the list)",
             valueName: "url"))
     var credentialsFor: String?
 
@@ -55,54 +55,6 @@ struct AddCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Name of the file. Needs exactly one URL. (default: name from the server or URL)", valueName: "name"))
     var output: String?
-
-    @Option(
-        name: [.customShort("x"), .long],
-        help: ArgumentHelp(
-            "Maximum number of connections per file, 1 to 128. (default: automatic, up to 16)", valueName: "n"))
-    var connections: String?
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            Maximum speed of each download in bytes per second, for example 2M. K, M and G are powers of 1024. \
-            (default: no limit)
-            """,
-            valueName: "rate"))
-    var limitRate: String?
-
-    @Option(
-        name: .customLong("mirror"), parsing: .unconditionalSingleValue,
-        help: ArgumentHelp(
-            "Another URL of the same file; may be repeated. Needs exactly one URL.", valueName: "url"))
-    var mirrors: [String] = []
-
-    @Option(
-        help: ArgumentHelp(
-            "Expected checksum of the file: md5, sha1, sha256, sha512 or crc32c. Needs exactly one URL.",
-            valueName: "algorithm:hex"))
-    var checksum: String?
-
-    @Option(
-        name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp(
-            "Add a request header; may be repeated. Not sent to other hosts after a redirect.",
-            valueName: "Name: value"))
-    var headers: [String] = []
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            User name and password for HTTP Basic or Digest authentication. Other users can see them in the process \
-            list until tow has started; --user-file is safer.
-            """,
-            valueName: "name:password"))
-    var user: String?
-
-    @Option(
-        help: ArgumentHelp("Read NAME:PASSWORD from the first line of this file.", valueName: "file"),
-        completion: .file())
-    var userFile: String?
 
     @Option(help: ArgumentHelp("Priority. Downloads with a higher number start first. (default: 0)", valueName: "n"))
     var priority: Int?
@@ -128,23 +80,23 @@ struct AddCommand: AsyncParsableCommand {
     @Flag(help: "Add the downloads without starting them.")
     var paused = false
 
-    @Flag(
-        help: """
-            Resume even if the server sends no ETag and no Last-Modified date. Only the size and the last 64 KiB are \
-            compared, so the file may mix two versions.
-            """)
-    var unsafeResume = false
-
-    @Flag(help: "Do not verify the checksums that the server sends. --checksum is still verified.")
-    var ignoreServerChecksums = false
-
-    @Flag(
-        name: .customLong("accept-html"),
-        help: "Accept a web page even if the URL or the file name is that of another kind of file.")
-    var acceptHTML = false
-
     @Flag(help: "Print one JSON object per line to standard output.")
     var json = false
+
+    @OptionGroup(title: "Speed")
+    var speed: SpeedOptions
+
+    @OptionGroup(title: "Verification")
+    var proof: ProofOptions
+
+    @OptionGroup(title: "Request")
+    var request: RequestOptions
+
+    @OptionGroup(title: "Connection")
+    var route: RouteOptions
+
+    @OptionGroup(title: "Retries")
+    var failures: FailureOptions
 
     @OptionGroup(title: "Service")
     var service: ServiceOptions
@@ -174,7 +126,16 @@ struct AddCommand: AsyncParsableCommand {
     }
 
     private func newDownloads() async throws -> [Wire.NewDownload] {
-        let model = try model()
+        let groups: [any SettingOptions] = [speed, proof, request, route, failures]
+        let given = groups.flatMap(\.given)
+        var settings = DownloadSettings()
+        do {
+            try settings.apply(given)
+        } catch let problem as ValidationError {
+            throw UsageProblem(problem.message, in: Self.self)
+        }
+        var model = model()
+        for (setting, value) in given { model.take(setting, value, from: settings) }
         let named = urls.map { url in
             var request = model
             request.url = HTTPURL.withScheme(url)
@@ -182,7 +143,9 @@ struct AddCommand: AsyncParsableCommand {
         }
         var listed: [Wire.NewDownload] = []
         do throws(TowlineError) {
-            for file in inputFiles { listed += try await AddList(model: model).requests(in: file) }
+            for file in inputFiles {
+                listed += try await AddList(model: model, settings: settings).requests(in: file)
+            }
         } catch {
             throw UsageProblem("\(error.message). No download was added.", in: Self.self)
         }
@@ -190,72 +153,34 @@ struct AddCommand: AsyncParsableCommand {
         guard !requests.isEmpty else {
             throw UsageProblem("No URL to add. Give a URL, or a file with URLs (-i FILE).", in: Self.self)
         }
-        if requests.count != 1, output != nil || checksum != nil || !mirrors.isEmpty {
+        if requests.count != 1, output != nil || settings.checksum != nil || !settings.mirrors.isEmpty {
             throw UsageProblem(
                 "The options -o, --checksum and --mirror require exactly one URL, but there are \(requests.count).",
                 in: Self.self)
         }
-        return listed.isEmpty && credentialsFor == nil ? requests : try withoutForeignSecrets(requests)
-    }
-
-    /// Returns the options of the command line as a download without a URL.
-    private func model() throws -> Wire.NewDownload {
-        var model = Wire.NewDownload(url: "")
-        model.directory = directory
-        model.name = output
+        guard settings.hasSecrets else { return requests }
         do throws(TowlineError) {
-            model.connections = try connections.map { value throws(TowlineError) in
-                try OptionValue.integer(value, in: 1...128)
+            let named = try (credentialsFor.map { [$0] } ?? urls).map { text throws(TowlineError) in
+                try HTTPURL(typed: text).origin
             }
-            model.rateLimit = try limitRate.map { value throws(TowlineError) in try OptionValue.rate(value) }
-            if !headers.isEmpty { model.headers = try headers.map(Self.header) }
-            model.user = user
-            if let userFile { model.user = try OptionValue.secret(inFile: userFile) }
+            var secrets = AddSecrets(settings: settings, scope: SecretScope(naming: named))
+            return try requests.map { request throws(TowlineError) in try secrets.complete(request) }
         } catch {
             throw UsageProblem(error.message, in: Self.self)
         }
-        model.checksum = checksum
-        if !mirrors.isEmpty { model.mirrors = mirrors }
+    }
+
+    /// Returns the options that `tow get` does not have as a download without a URL.
+    private func model() -> Wire.NewDownload {
+        var model = Wire.NewDownload(url: "")
+        model.directory = directory
+        model.name = output
         model.priority = priority
         model.group = group
         model.existing = ifExists
         if unpack { model.unpack = .wanted(true) }
         if paused { model.startsPaused = true }
-        if unsafeResume { model.unsafeResume = true }
-        if ignoreServerChecksums { model.ignoreServerChecksums = true }
-        if acceptHTML { model.acceptHTML = true }
         return model
-    }
-
-    /// Removes the secrets of the command line from the requests for servers that must not see them.
-    private func withoutForeignSecrets(_ requests: [Wire.NewDownload]) throws -> [Wire.NewDownload] {
-        guard requests.contains(where: { $0 != Self.withoutSecrets($0) }) else { return requests }
-        do throws(TowlineError) {
-            let named = credentialsFor.map { [$0] } ?? urls
-            var scope = SecretScope(
-                naming: try named.map { text throws(TowlineError) in try HTTPURL(typed: text).origin })
-            return try requests.map { request throws(TowlineError) in
-                // The service refuses a URL that cannot be parsed.
-                guard let origin = try? HTTPURL(parsing: request.url).origin, try scope.admits(origin) else {
-                    return Self.withoutSecrets(request)
-                }
-                return request
-            }
-        } catch {
-            throw UsageProblem(error.message, in: Self.self)
-        }
-    }
-
-    private static func withoutSecrets(_ request: Wire.NewDownload) -> Wire.NewDownload {
-        var request = request
-        request.user = nil
-        request.headers = request.headers?.filter { !SecretScope.isSecret(fieldNamed: $0.name) }
-        return request
-    }
-
-    private static func header(_ text: String) throws(TowlineError) -> Wire.Header {
-        let field = try OptionValue.field(text)
-        return Wire.Header(name: field.name, value: field.value)
     }
 }
 

@@ -5,6 +5,8 @@ import TowlineWire
 struct AddList {
     /// The options of the command line.
     let model: Wire.NewDownload
+    /// The settings of the command line that `model` contains.
+    var settings = DownloadSettings()
 
     /// Reads a list to its end; `-` is standard input. Refuses the whole list after one error.
     ///
@@ -22,7 +24,7 @@ struct AddList {
         try entry.check(in: list)
         var request = model
         request.url = HTTPURL.withScheme(entry.url)
-        var settings = DownloadSettings()
+        var settings = settings
         var (directory, output): (String?, String?)
         do throws(TowlineError) {
             _ = try HTTPURL(parsing: request.url)
@@ -35,17 +37,16 @@ struct AddList {
                 switch setting {
                 case .output: output = try ListPath.file(line.value)
                 case .directory: directory = try ListPath.directory(line.value)
-                case .checksum, .mirror, .limitRate: try settings.apply(setting, line.value)
+                case .checksum, .mirror, .limitRate:
+                    try settings.apply(setting, line.value)
+                    request.take(setting, line.value, from: settings)
                 default: throw TowlineError(.unusableOption, Self.notHere)
                 }
-                if setting == .checksum { request.checksum = line.value }
-                if setting == .mirror { request.mirrors = (request.mirrors ?? []) + [line.value] }
             } catch {
                 throw ListPlaces.Place(list: list, line: line.number)
                     .problem("\(setting.rawValue): \(error.message)", error.code)
             }
         }
-        request.rateLimit = settings.rateLimit ?? request.rateLimit
         place(&request, directory, output)
         return request
     }
