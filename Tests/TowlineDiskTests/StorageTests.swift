@@ -270,16 +270,16 @@ import TowlineEngine
 
     @Test(arguments: [false, true]) func aDirectoryIsSharedUntilThePathLeadsElsewhere(_ forOneRun: Bool) throws {
         let storage = FileStorage(lookupLife: .zero, forOneRun: forOneRun)
-        let first = try storage.folder(directory.path)
-        #expect(try storage.folder(directory.path) === first)
+        let first = try storage.folders.folder(directory.path)
+        #expect(try storage.folders.folder(directory.path) === first)
         let path = directory.path + "/sub"
         mkdir(path, 0o700)
-        let sub = try storage.folder(path)
+        let sub = try storage.folders.folder(path)
         rename(path, path + "2")
         mkdir(path, 0o700)
-        #expect(try storage.folder(path) !== sub)
+        #expect(try storage.folders.folder(path) !== sub)
         remove(path)
-        let error = #expect(throws: TowlineError.self) { try storage.folder(path) }
+        let error = #expect(throws: TowlineError.self) { try storage.folders.folder(path) }
         #expect(error?.code == .unusableDestination)
     }
 
@@ -287,9 +287,9 @@ import TowlineEngine
     @Test(arguments: [false, true]) func aPathIsNotLookedUpAgainForAMoment(_ forOneRun: Bool) throws {
         let faulty = FaultySyscall()
         let storage = FileStorage(syscall: faulty, lookupLife: .seconds(60), forOneRun: forOneRun)
-        let first = try storage.folder(directory.path)
+        let first = try storage.folders.folder(directory.path)
         let looks = faulty.calls.count { $0 == .status }
-        #expect(try storage.folder(directory.path) === first && storage.folder(directory.path) === first)
+        #expect(try storage.folders.folder(directory.path) === first && storage.folders.folder(directory.path) === first)
         #expect(faulty.calls.count { $0 == .status } == looks)
     }
 
