@@ -289,7 +289,8 @@ import TowlineEngine
         let storage = FileStorage(syscall: faulty, lookupLife: .seconds(60), forOneRun: forOneRun)
         let first = try storage.folders.folder(directory.path)
         let looks = faulty.calls.count { $0 == .status }
-        #expect(try storage.folders.folder(directory.path) === first && storage.folders.folder(directory.path) === first)
+        #expect(
+            try storage.folders.folder(directory.path) === first && storage.folders.folder(directory.path) === first)
         #expect(faulty.calls.count { $0 == .status } == looks)
     }
 
