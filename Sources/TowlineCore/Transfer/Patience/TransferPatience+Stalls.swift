@@ -9,8 +9,13 @@ extension TransferPatience {
         for attempt in work.attempts where !attempt.isDismissed {
             guard let limit = work.stallLimit(of: attempt, context), context.now - attempt.lastProgressAt >= limit
             else { continue }
-            let reaction = endStalled(attempt, limit, &evidence, &sources, &work, context)
+            var reaction = endStalled(attempt, limit, &evidence, &sources, &work, context)
             actions += reaction.actions
+            // Other sources may have stalled as well.
+            if case .primaryFailed(let error) = reaction.next {
+                reaction = sources.primaryFailed(error, &evidence, work.ledger, &self)
+                actions += reaction.actions
+            }
             guard reaction.next == nil else { return Reaction(actions, reaction.next) }
         }
         return actions + endSlowest(&evidence, &sources, &work, context)
