@@ -28,6 +28,10 @@ static inline CURLcode ccurl_set_string(CURL *_Nonnull handle, CURLoption option
     return curl_easy_setopt(handle, option, value);
 }
 
+static inline CURLcode ccurl_set_url(CURL *_Nonnull handle, CURLU *_Nullable value) {
+    return curl_easy_setopt(handle, CURLOPT_CURLU, value);
+}
+
 static inline CURLcode ccurl_set_list(CURL *_Nonnull handle, CURLoption option, struct curl_slist *_Nullable value) {
     return curl_easy_setopt(handle, option, value);
 }

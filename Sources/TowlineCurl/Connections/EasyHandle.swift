@@ -12,6 +12,8 @@ final class EasyHandle {
     private let errorText: UnsafeMutableBufferPointer<CChar>
     /// The header fields of the request. libcurl's handle points to them, so they must stay alive.
     private var fieldList: FieldList?
+    /// The parsed URL of the request. libcurl's handle points to it, so it must stay alive.
+    private let url = RequestURL()
     /// The number of bytes that libcurl reads at once; 0 before the first `prepare`.
     private(set) var bufferSize = 0
     /// The record of how a TLS connection watched by `watchCloseNotify` ends; `nil` if no connection is watched.
@@ -66,6 +68,7 @@ final class EasyHandle {
             self.bufferSize = bufferSize
         }
         return url.requestText.withCString { ccurl_set_string(pointer, CURLOPT_URL, $0) } == CURLE_OK
+            && ccurl_set_url(pointer, self.url.parts(of: url)) == CURLE_OK
             && ccurl_set_list(pointer, CURLOPT_HTTPHEADER, fields.pointer) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_HEADERDATA, context) == CURLE_OK
             && ccurl_set_pointer(pointer, CURLOPT_WRITEDATA, context) == CURLE_OK
