@@ -86,12 +86,15 @@ package enum Wire {
         package var message: String
         /// HTTP status of the server's response, if any.
         package var httpStatus: Int?
+        /// Name of the `TowlineError.NetworkFailure` that caused the error, if any.
+        package var networkFailure: String?
 
         /// Creates a value.
-        package init(code: String, message: String, httpStatus: Int?) {
+        package init(code: String, message: String, httpStatus: Int?, networkFailure: String? = nil) {
             self.code = code
             self.message = message
             self.httpStatus = httpStatus
+            self.networkFailure = networkFailure
         }
     }
 

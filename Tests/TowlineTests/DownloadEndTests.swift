@@ -41,6 +41,16 @@ import TowlineEngine
         #expect(waits.count(of: Self.id) == 2)
     }
 
+    @Test func theRegistryKeepsTheNetworkFailureOfAnError() throws {
+        var waits = RetryWaits()
+        let error = TowlineError(.transient, "no route to host", networkFailure: .connectionFailed)
+        let end = Self.failure(error, &waits, of: try Self.download { $0.maximumTries = 1 })
+        var record = try Self.download().record
+        record.state = .failed
+        (record.reasonCode, record.reason) = (end.change.state?.reasonCode, end.change.state?.reason)
+        #expect(DownloadSnapshot(record).error == error)
+    }
+
     @Test func aNumberOfAttemptsMakesATransientErrorFinal() throws {
         var waits = RetryWaits()
         let end = Self.failure(

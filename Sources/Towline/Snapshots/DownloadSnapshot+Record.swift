@@ -37,9 +37,7 @@ extension DownloadSnapshot {
             followUp = FollowUpState(code: record.reasonCode, reason: record.reason)
         case .failed:
             state = .failed
-            let code = TowlineError.Code(name: record.reasonCode ?? "") ?? .transient
-            let reason = record.reason ?? "the download failed for an unknown reason. Retry the download"
-            error = TowlineError(code, reason, status: record.status)
+            error = TowlineError(storedCode: record.reasonCode, message: record.reason, status: record.status)
         case .cancelled: state = .cancelled
         }
     }
@@ -89,6 +87,21 @@ enum WaitCode: String {
         case .retry: .retry
         }
     }
+}
+
+extension TowlineError {
+    /// Creates an error from the values that the registry stores: the property `storedCode`, the message and the HTTP
+    /// status. If the code is `nil` or unknown, it is `transient`.
+    init(storedCode: String?, message: String?, status: Int?) {
+        let words = storedCode?.split(separator: " ").map(String.init) ?? []
+        self.init(
+            Code(name: words.first ?? "") ?? .transient,
+            message ?? "the download failed for an unknown reason. Retry the download", status: status,
+            networkFailure: words.dropFirst().first.flatMap { NetworkFailure(name: $0) })
+    }
+
+    /// The code and the network failure as the text that the registry stores as the reason code of a failed download.
+    var storedCode: String { networkFailure.map { "\(code) \($0)" } ?? code.description }
 }
 
 extension FollowUpState {

@@ -13,13 +13,19 @@ public struct TowlineError: Error, Hashable, Sendable {
     public let status: Int?
     /// The system error number (`errno`) of a failed system call; `nil` if none failed.
     public let systemError: Int32?
+    /// The failure of the network or of a server that caused the error; `nil` if there is another cause.
+    public let networkFailure: NetworkFailure?
 
     /// Creates an error.
-    public init(_ code: Code, _ message: String, status: Int? = nil, systemError: Int32? = nil) {
+    public init(
+        _ code: Code, _ message: String, status: Int? = nil, systemError: Int32? = nil,
+        networkFailure: NetworkFailure? = nil
+    ) {
         self.code = code
         self.message = message
         self.status = status
         self.systemError = systemError
+        self.networkFailure = networkFailure
     }
 }
 

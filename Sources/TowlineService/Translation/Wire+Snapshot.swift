@@ -12,7 +12,9 @@ extension Wire.Download {
         if case .waiting(let reason) = snapshot.state { waitsFor = reason.name }
         waitsUntil = snapshot.waitsUntil?.milliseconds
         error = snapshot.error.map {
-            Wire.Failure(code: $0.code.description, message: $0.message, httpStatus: $0.status)
+            Wire.Failure(
+                code: $0.code.description, message: $0.message, httpStatus: $0.status,
+                networkFailure: $0.networkFailure?.description)
         }
         completeLength = snapshot.completeLength
         heldBytes = snapshot.heldBytes

@@ -54,6 +54,7 @@ final class TallyingObserver: BatchObserver {
         else { return result }
         return .failure(
             TowlineError(
-                error.code, place.text + error.message, status: error.status, systemError: error.systemError))
+                error.code, place.text + error.message, status: error.status, systemError: error.systemError,
+                networkFailure: error.networkFailure))
     }
 }

@@ -93,6 +93,7 @@ struct JSONLog: Sendable {
             object.add("exitStatus", ExitStatus(error).rawValue)
             object.add("httpStatus", error.status)
             object.add("systemError", error.systemError)
+            object.add("networkFailure", error.networkFailure?.description)
             object.add("heldBytes", entry?.snapshot.heldBytes)
             addPlace(of: number, to: &object)
             append(object)

@@ -134,6 +134,25 @@ struct TransferFailureTests {
         #expect(script.plans.count == 3 && script.ending != nil)
     }
 
+    @Test(
+        "an error names the network failure that used up the tries",
+        arguments: [
+            (.hostNotFound, "hostNotFound"), (.hostNotPublic, "hostNotFound"), (.connectFailed, "connectionFailed"),
+            (.connectTimedOut, "connectionTimedOut"), (.closedBeforeHead, "connectionLost"),
+            (.headTimedOut, "responseTimedOut"), (.malformed, "malformedResponse"), (.proxyFailed, "proxyFailed"),
+            (.certificateRefused, "certificateRefused"), (.tlsFailed, "tlsFailed"),
+            (.clientCertificateRefused, "clientCertificateRefused"), (.local, nil), (.addressRefused, nil),
+        ] as [(TransportFailure.Kind, String?)])
+    func networkFailure(_ kind: TransportFailure.Kind, _ name: String?) throws {
+        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 1) }
+        script.feed(.begin(nil))
+        script.end(cut(kind))
+        // A close before the head may refuse the range: the request was repeated without one.
+        if script.failure == nil { script.end(cut(kind)) }
+        #expect(script.failure != nil && script.failure?.networkFailure?.description == name)
+        #expect(name.flatMap { TowlineError.NetworkFailure(name: $0) } == script.failure?.networkFailure)
+    }
+
     @Test("no request is sent without a slot in the batch")
     func withoutPlace() throws {
         var script = try TransferScript()

@@ -94,7 +94,7 @@ struct DownloadEnd {
         default:
             waits.resetCount(of: download.id)
             change.state = .init(
-                .failed, reason: error.message, reasonCode: error.code.description, status: error.status,
+                .failed, reason: error.message, reasonCode: error.storedCode, status: error.status,
                 endedAt: WallClock.milliseconds)
             change.note("failed", error.message)
         }

@@ -78,11 +78,15 @@ extension TransferPatience {
         let kind = failure.kind == .malformed && attempt.isAccepted ? .bodyCut : failure.kind
         switch RetryPolicy.classify(kind) {
         case .permanent(let code):
-            return Reaction([], .primaryFailed(TowlineError(code, "\(attempt.plan.url): \(reason)")))
+            let cause = TowlineError.NetworkFailure(kind)
+            return Reaction(
+                [], .primaryFailed(TowlineError(code, "\(attempt.plan.url): \(reason)", networkFailure: cause)))
         case .transient(let limit):
             let isTooMany = RetryPolicy.mayBeTooMany(kind)
             let failure = Failure(
-                reason: reason, code: RetryPolicy.exhausted(kind), limit: limit, isTooMany: isTooMany)
+                reason: reason, code: RetryPolicy.exhausted(kind), cause: TowlineError.NetworkFailure(kind),
+                limit: limit,
+                isTooMany: isTooMany)
             return count(failure, evidence, &sources, work.ledger, context)
         }
     }

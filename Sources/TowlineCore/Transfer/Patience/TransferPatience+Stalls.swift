@@ -37,7 +37,8 @@ extension TransferPatience {
             return actions + sources.postpone(index, reason, nil, &work, &self, context)
         }
         guard !isFruitless(attempt, work, context) else {
-            return actions + count(Failure(reason: reason), evidence, &sources, work.ledger, context)
+            return actions
+                + count(Failure(reason: reason, cause: .responseTimedOut), evidence, &sources, work.ledger, context)
         }
         let text = "\(reason). Opening a new connection"
         return Reaction(actions + [.notice(TransferNotice(.info, .retrying, text))])
@@ -61,7 +62,8 @@ extension TransferPatience {
             let text = "a connection to the server is slow (\(rate)/s). Opening a new connection"
             return Reaction(actions + [.notice(TransferNotice(.info, .retrying, text))])
         }
-        let failure = Failure(reason: "the connection to the server is too slow (\(rate)/s)")
+        let failure = Failure(
+            reason: "the connection to the server is too slow (\(rate)/s)", cause: .responseTimedOut)
         return actions + count(failure, evidence, &sources, work.ledger, context)
     }
 

@@ -34,6 +34,8 @@ struct TransferPatience: Sendable {
         var wait: Duration?
         /// The code of the error if the tries are used up.
         var code = TowlineError.Code.transient
+        /// The cause of the error if the tries are used up; `nil` if the server answered.
+        var cause: TowlineError.NetworkFailure?
         /// The maximum number of tries before the first byte; `nil`: only the user's limit.
         var limit: Int?
         /// `true` if the failure is typical of one connection too many. Other transfers of this process that receive
@@ -72,7 +74,8 @@ struct TransferPatience: Sendable {
         if terms.retry.isExhausted(failures: tried, limit: limit) {
             let count = tried == 1 ? "1 attempt" : "\(tried) attempts"
             let message = "\(sources.primary.url): \(failure.reason). \(count) failed"
-            return Reaction([], .primaryFailed(TowlineError(failure.code, message)))
+            return Reaction(
+                [], .primaryFailed(TowlineError(failure.code, message, networkFailure: failure.cause)))
         }
         // Bytes from mirrors make up for a failure, but do not justify requests to the primary without a wait.
         let counted = isInTurn || !hasMirrors ? tried : max(tried, sources.primary.failures)
@@ -115,7 +118,7 @@ struct TransferPatience: Sendable {
             let count = tries == 1 ? "1 attempt" : "\(tries) attempts"
             let wayOut = "The server cannot resume this download. \(count) failed"
             let message = "\(sources.primary.url): \(reason). \(wayOut)"
-            return Reaction([], .primaryFailed(TowlineError(.transient, message)))
+            return Reaction([], .primaryFailed(TowlineError(.transient, message, networkFailure: .connectionLost)))
         }
         let delay = terms.retry.backoff.delay(failures: tries, jitter: context.jitter)
         sources.primary.notBefore = context.now + delay
