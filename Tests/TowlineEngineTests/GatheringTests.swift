@@ -367,7 +367,7 @@ struct GatheringTests {
         var full = [UInt8](repeating: 0, count: BufferPool.mostHeld)
         let pool = BufferPool()
         pool.adopt(full)
-        for (length, promise) in [(limit, SharingPolicy.Answer.small), (limit + 1, .long)] {
+        for (length, promise) in [(limit, SharingPolicy.Evidence.small), (limit + 1, .long)] {
             let held = try bench()
             #expect(isBrief(held.writer.receivedHead(head(length))) && held.writer.response.promise == promise)
             let other = try bench(buffers: pool)

@@ -34,7 +34,7 @@ package struct ConnectionBudget: Hashable, Sendable {
         var pause: Duration
     }
 
-    /// The progress since the search began.
+    /// The bytes received since the search for the best number of connections began.
     private struct Progress: Hashable {
         /// The number of received bytes.
         var received: Int64 = 0

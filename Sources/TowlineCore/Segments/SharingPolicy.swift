@@ -6,29 +6,30 @@
 /// file ends its stream and is requested again over its own connection. Each such mistake doubles the number of small
 /// responses that are needed before sharing; many small responses in a row halve that number.
 package struct SharingPolicy: Hashable, Sendable {
-    /// The kind of a response body, as evidence for or against shared connections.
-    package enum Answer: Hashable, Sendable {
-        /// The body is complete and small.
+    /// The evidence that the body of a response gives for or against shared connections.
+    package enum Evidence: Hashable, Sendable {
+        /// The body is complete and at most `smallLimit` bytes long: evidence for sharing.
         case small
         /// The body is long, or its length is unknown.
         case long
         /// The body is missing or incomplete, or was not sent as an HTTP/2 stream.
         case broken
 
-        /// Creates the kind that a response head promises for a body that is not discarded.
+        /// Creates the evidence to expect from a response head whose body is not discarded.
         ///
         /// - Parameter length: the length in bytes; `nil` if the head has no length, or the body is not a whole file.
         package init(promisedLength length: Int64?) {
             self = (length ?? .max) <= SharingPolicy.smallLimit ? .small : .long
         }
 
-        /// Creates the kind that the end of an attempt (one request) shows; `nil` if the end is no evidence.
+        /// Creates the evidence that the end of an attempt (one request) gives. Returns `nil` if it gives none, for
+        /// example because the user cancelled the attempt.
         ///
         /// - Parameters:
         ///   - shared: `true` if the request was meant to share its connection, as one of several streams.
         ///   - isStream: `true` if the response came over HTTP/2.
-        ///   - promise: the kind that the response head promised; `nil` if the body was not wanted.
-        package init?(_ result: AttemptResult, shared: Bool, isStream: Bool, promise: Answer?) {
+        ///   - promise: the evidence expected from the response head; `nil` if the body was not wanted.
+        package init?(_ result: AttemptResult, shared: Bool, isStream: Bool, promise: Evidence?) {
             switch result {
             // A small response ends in this way if there is no memory for it.
             case .needsOwnConnection where promise == .small: return nil
@@ -80,8 +81,8 @@ package struct SharingPolicy: Hashable, Sendable {
     /// Records a response over HTTP/2, complete or abandoned.
     ///
     /// - Parameter latency: the time from the request to the start of a small response.
-    package mutating func answered(_ answer: Answer, after latency: Duration = .zero) {
-        switch answer {
+    package mutating func answered(_ evidence: Evidence, after latency: Duration = .zero) {
+        switch evidence {
         case .small:
             least = min(least ?? latency, latency)
             if !shares { isFar = (least ?? .zero) >= Self.far }

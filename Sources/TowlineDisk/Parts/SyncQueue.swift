@@ -70,8 +70,8 @@ package final class SyncQueue: Sendable {
             early.isEmpty && waiting.count < GroupCommit.enough && waiting.allSatisfy { $0.naming?.isFirst == true }
         }
 
-        /// Returns the event and the maximum time that the thread waits to collect more requests; `nil` if it must not
-        /// wait.
+        /// Returns how long the sync thread of this device waits for further requests, so that one sync serves them
+        /// all, and the event that wakes it earlier. Returns `nil` if it syncs at once.
         mutating func hold(_ commit: GroupCommit) -> (wakeup: AutoResetEvent, patience: Duration)? {
             guard !waiting.isEmpty, mayHold,
                 let patience = commit.patience(waiting: waiting.count, at: MonotonicClock.now)

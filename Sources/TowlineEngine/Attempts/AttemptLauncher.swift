@@ -40,9 +40,9 @@ struct AttemptLauncher {
     func ended(_ writer: AttemptWriter, _ result: AttemptResult) {
         let (plan, response) = (writer.plan, writer.response)
         services.board.ended(plan.url.origin, plan.sharing)
-        let answer = SharingPolicy.Answer(
+        let evidence = SharingPolicy.Evidence(
             result, shared: plan.sharesConnection, isStream: response.isStream, promise: response.promise)
-        if let answer { services.board.answered(answer, from: plan.url.origin, after: response.latency ?? .zero) }
+        if let evidence { services.board.answered(evidence, from: plan.url.origin, after: response.latency ?? .zero) }
     }
 
     /// Records in the host board that a response over HTTP/2 was not a small file: long files do not share connections.

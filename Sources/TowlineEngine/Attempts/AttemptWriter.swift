@@ -62,7 +62,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         /// The offset at which the body ends; `.max` if unknown.
         var end = Int64.max
         /// The size that the head promises: a small body or a long one; `nil` if the body is not wanted.
-        var promise: SharingPolicy.Answer?
+        var promise: SharingPolicy.Evidence?
         /// The hasher for the checksum of the body; `nil` if the head contains none.
         var digest: (any ContentHasher)?
 
@@ -175,7 +175,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
         response.end = 0
         if mayGather, case .redirect = verdict {
-            response.promise = SharingPolicy.Answer(promisedLength: 0)
+            response.promise = SharingPolicy.Evidence(promisedLength: 0)
             phase = .unreported(verdict, .redirect(left: most))
             return proceedBriefly
         }
@@ -188,7 +188,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private func accept(_ verdict: ResponseVerdict, _ head: ResponseHead) -> HeadDisposition {
         let firstBytes = FirstBytes(of: verdict, to: plan, hasLength: response.hasLength)
         let length = firstBytes == nil ? gatherable(verdict, head) : nil
-        response.promise = SharingPolicy.Answer(promisedLength: length)
+        response.promise = SharingPolicy.Evidence(promisedLength: length)
         if let length, buffers.take(Int(length), into: &gathered) {
             phase = .unreported(verdict, .small)
             return proceedBriefly

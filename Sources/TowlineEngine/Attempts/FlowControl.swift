@@ -14,13 +14,15 @@ final class FlowControl: Sendable {
     /// The offset at which the attempt stops. Other threads lower it when they assign a part of the segment to another
     /// attempt, perhaps during the head: each store is an atomic minimum, so that neither undoes the other.
     private let limit: Atomic<Int64>
-    /// The offset at which the attempt pauses until `holdEnd`, in nanoseconds of `clock`.
+    /// The offset at which the attempt pauses until `holdEnd`, in nanoseconds of `clock`: another attempt may deliver
+    /// the bytes after it sooner.
     private let holdOffset = Atomic<Int64>(.max)
     private let holdEnd = Atomic<Int64>(0)
     private let limiters: [RateLimiter]
     private let clock: @Sendable () -> Duration
 
-    /// The interval after which an attempt that pauses at `holdOffset` checks whether it may continue.
+    /// The interval after which a paused attempt checks whether it may continue: at `holdOffset`, other attempts decide
+    /// about the bytes that follow.
     private static let pause = Duration.milliseconds(2)
 
     init(limit: Int64, limiters: [RateLimiter], clock: @escaping @Sendable () -> Duration) {

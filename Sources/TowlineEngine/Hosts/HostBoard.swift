@@ -206,8 +206,8 @@ package final class HostBoard: Sendable {
 
     /// Records whether the body of a response over HTTP/2 was small, and the time from the request to its head. Later
     /// requests for small files share a connection if the last bodies were small.
-    func answered(_ answer: SharingPolicy.Answer, from origin: HTTPURL.Origin, after latency: Duration = .zero) {
-        changeOrAdd(origin) { $0.sharing.answered(answer, after: latency) }
+    func answered(_ evidence: SharingPolicy.Evidence, from origin: HTTPURL.Origin, after latency: Duration = .zero) {
+        changeOrAdd(origin) { $0.sharing.answered(evidence, after: latency) }
     }
 
     /// Records that a host closed the connection of one of several downloads before it responded, which may lower the

@@ -3,13 +3,13 @@ import TowlineCore
 
 @Suite("Hosts whose small files share a connection")
 struct SharingPolicyTests {
-    private func policy(_ answers: [SharingPolicy.Answer]) -> SharingPolicy {
+    private func policy(_ answers: [SharingPolicy.Evidence]) -> SharingPolicy {
         var policy = SharingPolicy()
         for answer in answers { policy.answered(answer, after: .milliseconds(5)) }
         return policy
     }
 
-    private func small(_ count: Int) -> [SharingPolicy.Answer] { Array(repeating: .small, count: count) }
+    private func small(_ count: Int) -> [SharingPolicy.Evidence] { Array(repeating: .small, count: count) }
 
     @Test("two small answers in a row")
     func begins() {
@@ -19,9 +19,9 @@ struct SharingPolicyTests {
 
     @Test(
         "each mistake makes the next guess take twice as much, up to sixty-four",
-        arguments: [SharingPolicy.Answer.long, .broken])
-    func mistakes(_ mistake: SharingPolicy.Answer) {
-        var answers: [SharingPolicy.Answer] = small(2) + [mistake]
+        arguments: [SharingPolicy.Evidence.long, .broken])
+    func mistakes(_ mistake: SharingPolicy.Evidence) {
+        var answers: [SharingPolicy.Evidence] = small(2) + [mistake]
         for needed in [4, 8, 16, 32, 64, 64, 64] {
             #expect(policy(answers + small(needed - 1)).sharing == .none)
             answers += small(needed)
@@ -42,9 +42,9 @@ struct SharingPolicyTests {
 
     @Test("the result of an attempt as an answer of its host")
     func ends() {
-        func answer(_ result: AttemptResult, shared: Bool, isStream: Bool, _ promise: SharingPolicy.Answer?)
-            -> SharingPolicy.Answer?
-        { SharingPolicy.Answer(result, shared: shared, isStream: isStream, promise: promise) }
+        func answer(_ result: AttemptResult, shared: Bool, isStream: Bool, _ promise: SharingPolicy.Evidence?)
+            -> SharingPolicy.Evidence?
+        { SharingPolicy.Evidence(result, shared: shared, isStream: isStream, promise: promise) }
         for shared in [true, false] {
             #expect(answer(.complete(.delimited), shared: shared, isStream: true, .small) == .small)
             #expect(answer(.complete(.delimited), shared: shared, isStream: true, nil) == nil, "an unwanted answer")
