@@ -49,8 +49,7 @@ struct ResponseEvaluatorTests {
             (206, [range("bytes 0-999/*")], "partial"), (206, [range("bytes 1-999/1000")], "refused"),
             (206, [], "refused"), (206, [range("bytes 0-999/1000"), ("Content-Length", "7")], "refused"),
             (200, [("Content-Length", "1000")], "whole"), (200, [], "whole"),
-            (416, [range("bytes */0")], "empty"), (416, [range("bytes */7")], "without range"),
-            (416, [], "without range"), (400, [], "without range"), (501, [], "without range"),
+            (400, [], "without range"), (501, [], "without range"),
             (404, [], "permanent notFound"), (401, [], "permanent refusedByServer"),
             (410, [], "permanent refusedByServer"), (503, [], "overloaded"), (429, [], "overloaded"),
             (500, [], "transient"), (408, [], "transient"), (425, [], "transient"), (522, [], "transient"),
@@ -111,8 +110,6 @@ struct ResponseEvaluatorTests {
             (200, [range("bytes 0-99/100"), tag, ("Content-Length", "100")], "refused"),
             (200, [("Content-Length", "100"), tag], "refused"),
             (200, [("Content-Type", "text/html")], "page"), (412, [], "without range"),
-            (416, [range("bytes */1000")], "refused"), (416, [range("bytes */50")], "changed"),
-            (416, [], "without range"),
         ] as [(Int, [(String, String)], String)])
     func further(_ status: Int, _ fields: [(String, String)], _ expected: String) throws {
         let asked = ResponseQuestion.Asked.range(ByteRange(100, 200))
@@ -138,13 +135,29 @@ struct ResponseEvaluatorTests {
         #expect(word(try verdict(asked, .checksum, known: bare, 206, [good])) == "partial")
     }
 
-    @Test("the end of a file whose length is unknown")
-    func end() throws {
+    @Test("status 416 (range not satisfiable): the end of the file, another file, or a refusal of ranges")
+    func unsatisfiable() throws {
         let open = Representation(entityTag: EntityTag(fieldValue: "\"a\""))
-        let asked = ResponseQuestion.Asked.from(1000)
-        let fields = [Self.range("bytes */1000")]
-        #expect(word(try verdict(asked, .ifRange, known: open, holdsAll: true, 416, fields)) == "complete")
-        #expect(word(try verdict(asked, .ifRange, known: open, holdsAll: false, 416, fields)) == "changed")
+        let end = ResponseQuestion.Asked.from(1000)
+        let part = ResponseQuestion.Asked.range(ByteRange(100, 200))
+        func judge(_ asked: ResponseQuestion.Asked, _ known: Representation?, holdsAll: Bool = false, _ range: String?)
+            throws -> String
+        {
+            let fields = range.map { [Self.range($0)] } ?? []
+            return word(
+                try verdict(
+                    asked, known == nil ? .nothingToJoin : .ifRange, known: known, holdsAll: holdsAll, 416, fields))
+        }
+        #expect(try judge(end, open, holdsAll: true, "bytes */1000") == "complete")
+        #expect(try judge(end, open, holdsAll: false, "bytes */1000") == "changed")
+        #expect(try judge(part, Self.known, "bytes */1000") == "refused")
+        #expect(try judge(part, Self.known, "bytes */50") == "changed")
+        #expect(try judge(part, Self.known, nil) == "without range")
+        let first = ResponseQuestion.Asked.from(0)
+        #expect(try judge(first, nil, "bytes */0") == "empty")
+        #expect(try judge(first, nil, "bytes */7") == "without range")
+        #expect(try judge(first, nil, nil) == "without range")
+        #expect(try judge(.whole, nil, "bytes */9") == "permanent invalidResponse")
     }
 
     @Test(
@@ -160,10 +173,9 @@ struct ResponseEvaluatorTests {
     }
 
     @Test(
-        "without Range no part is accepted that begins later, and no 416",
-        arguments: [(206, [range("bytes 1-9/10")]), (416, [range("bytes */9")])])
-    func unasked(_ status: Int, _ fields: [(String, String)]) throws {
-        #expect(word(try verdict(.whole, .nothingToJoin, status, fields)) == "permanent invalidResponse")
+        "without Range no part is accepted that begins later", arguments: [[range("bytes 1-9/10")]])
+    func unasked(_ fields: [(String, String)]) throws {
+        #expect(word(try verdict(.whole, .nothingToJoin, 206, fields)) == "permanent invalidResponse")
     }
 
     @Test(

@@ -1,0 +1,62 @@
+/// The verdict of `ResponseEvaluator` on a response: what its body is and what happens next.
+package indirect enum ResponseVerdict: Hashable, Sendable {
+    /// A 206, or a 200 with Content-Range, whose body is the given range of the file and may be written there.
+    case partial(ByteRange, ResponseFacts)
+    /// A 200: its body is the whole file from offset 0 and is not joined to other bytes.
+    case whole(ResponseFacts)
+    /// A 416 with `*/0`: the file is empty.
+    case empty(ResponseFacts)
+    /// A 416 with `*/M` when the part file has all M bytes: the download is complete.
+    case complete(length: Int64)
+    /// The server refused a range request. The request must be repeated without `Range`.
+    case askWithoutRange(reason: String)
+    /// The file on the server differs from the version whose bytes are in the part file. `whole` is set if the body is
+    /// the whole new file.
+    case changed(reason: String, whole: ResponseFacts?)
+    /// A 200 with the whole file that does not contradict the bytes in the part file: the server ignored the range or
+    /// `If-Range`. The next weaker proof (`Rung`) is tried.
+    case rangeIgnored(ResponseFacts)
+    /// A response that does not fit the requested range or lacks the proof for it. Its body is not used; after repeated
+    /// refusals, the whole file is requested.
+    case rangeRefused(reason: String)
+    /// A 304 in response to the condition of the request: the existing file at the destination is up to date.
+    case notModified
+    /// A 304 in response to `If-Range`, which does not permit 304, or a 304 or 412 that does not fit the condition of
+    /// an update. The attempt must be repeated without the condition.
+    case conditionRefused(reason: String)
+    /// A 206 that repeats a strong validator by weak comparison only (`W/` was added). The next request uses the proof
+    /// `Rung.weakWithOverlap`.
+    case weakened(reason: String)
+    /// A 3xx with a target, the checksum of the target file if the response gives it, and `Retry-After`.
+    case redirect(location: String, LinkedChecksum? = nil, retryAfter: Duration? = nil)
+    /// A 401, 403, 404 or 410 from a URL that worked before: its link has expired, or the server allows no further
+    /// connection.
+    case linkExpired(status: Int, TowlineError)
+    /// A temporary error, after which the request is retried. `overloaded`: the host asks for fewer requests (429, 503,
+    /// 509, 529).
+    case transient(reason: String, retryAfter: Duration?, overloaded: Bool, status: Int)
+    /// A web page instead of the expected file: a captive portal or a login page. Its body is not used.
+    case webPage(reason: String)
+    /// A permanent error, which is not retried.
+    case permanent(TowlineError)
+
+    /// The parsed head of the response if its body is the whole file; `nil` for other verdicts.
+    package var whole: ResponseFacts? {
+        switch self {
+        case .whole(let facts), .changed(_, .some(let facts)), .rangeIgnored(let facts): facts
+        default: nil
+        }
+    }
+
+    /// Returns the verdict with the complete length `length` added, if the body is the whole file and the head gave no
+    /// length. Called once the framing has shown the end of the body (RFC 9112 §7.1).
+    package func ending(at length: Int64) -> ResponseVerdict {
+        guard var facts = whole, facts.representation.completeLength == nil else { return self }
+        facts.representation.completeLength = length
+        switch self {
+        case .changed(let reason, _): return .changed(reason: reason, whole: facts)
+        case .rangeIgnored: return .rangeIgnored(facts)
+        default: return .whole(facts)
+        }
+    }
+}
