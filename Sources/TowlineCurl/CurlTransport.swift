@@ -29,12 +29,13 @@ package final class CurlTransport: Transport {
         var most = 0
     }
 
-    private struct State {
+    /// The engine threads, and whether the transport was shut down.
+    private struct Lanes {
         var lanes: [Lane] = []
         var isShutDown = false
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Lanes())
     private let mostThreads: Int
     private let context: EngineContext
 
@@ -67,7 +68,7 @@ package final class CurlTransport: Transport {
 
     private var threads: [EngineThread] { state.withLock { $0.lanes.map(\.thread) } }
 
-    private func startThread(_ state: inout State) {
+    private func startThread(_ state: inout Lanes) {
         let thread = EngineThread(name: "tow-curl-\(state.lanes.count)", context: context)
         if let thread { state.lanes.append(Lane(thread: thread)) }
     }
@@ -92,7 +93,7 @@ package final class CurlTransport: Transport {
     /// idle connections, unless all such threads have much more work than another: the number of connections then stays
     /// within the number of concurrent attempts. Among equal threads, prefers the calling one, which has just received
     /// the small file whose end leads to this request.
-    private func thread(for request: AttemptRequest, _ state: inout State) -> EngineThread? {
+    private func thread(for request: AttemptRequest, _ state: inout Lanes) -> EngineThread? {
         if state.lanes.isEmpty, !state.isShutDown { startThread(&state) }
         guard mostThreads > 1, request.mayBeSmall else { return state.lanes.first?.thread }
         guard var least = state.lanes.lazy.map(\.thread.runningCount).min() else { return nil }

@@ -18,14 +18,15 @@ final class CommitQueue: Sendable {
         let fail: @Sendable (any Error) -> Void
     }
 
-    private struct State {
+    /// The writes that no consumer has taken, and whether a consumer runs.
+    private struct Pending {
         var waiting: [Write] = []
         var isRunning = false
     }
 
     /// The maximum number of writes in a transaction.
     private static let most = 256
-    private let state = Mutex(State())
+    private let state = Mutex(Pending())
 
     /// Adds a write.
     /// - Returns: `true` if the caller must start a consumer, which calls `take` until the queue is empty.

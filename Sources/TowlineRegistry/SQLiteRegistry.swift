@@ -15,9 +15,10 @@ package final class SQLiteRegistry: Registry {
     private let writing = DispatchQueue(label: "towline.registry.writing")
     private let reading = DispatchQueue(label: "towline.registry.reading")
     private let searching = DispatchQueue(label: "towline.registry.searching")
-    private let state: Mutex<State>
+    private let state: Mutex<OpenDatabase>
 
-    private struct State {
+    /// The connections to the database, and the messages about damage that was found.
+    private struct OpenDatabase {
         /// The open connections; `nil` after closing.
         var connections: Connections?
         var notices: [String]
@@ -72,7 +73,7 @@ package final class SQLiteRegistry: Registry {
         directory = try StateDirectory(stateDirectory)
         opening = RegistryOpening(directory: directory, migrator: migrator, rebuild: rebuild)
         let (connections, notices) = try opening.open()
-        state = Mutex(State(connections: connections, notices: notices))
+        state = Mutex(OpenDatabase(connections: connections, notices: notices))
     }
 
     deinit { shutDown() }

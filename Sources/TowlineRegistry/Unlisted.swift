@@ -14,7 +14,7 @@ struct Unlisted {
 
     /// A directory with a name or a URL, compared by bytes like the file system. Swift treats some different texts as
     /// equal.
-    private struct Place: Hashable {
+    private struct Key: Hashable {
         let directory: [UInt8]
         let last: [UInt8]
 
@@ -26,12 +26,12 @@ struct Unlisted {
     /// Returns the downloads without a row. Reads each row once, and uses memory only for the downloads.
     func fetch(_ database: Database) throws -> [RegisteredDownload] {
         if downloads.isEmpty { return [] }
-        var names: [Place: [Int]] = [:]
-        var sources: [Place: [Int]] = [:]
+        var names: [Key: [Int]] = [:]
+        var sources: [Key: [Int]] = [:]
         for (number, download) in downloads.enumerated() {
-            if let name = download.name { names[Place(download.directory, name), default: []].append(number) }
+            if let name = download.name { names[Key(download.directory, name), default: []].append(number) }
             if let source = Self.source(download.source) {
-                sources[Place(download.directory, source), default: []].append(number)
+                sources[Key(download.directory, source), default: []].append(number)
             }
         }
         var listed: Set<Int> = []
@@ -40,10 +40,10 @@ struct Unlisted {
             let reader = RowReader(row: row)
             let directory = try reader.text(0)
             if let name = try reader.optionalText(1) {
-                listed.formUnion(names[Place(directory, name)] ?? [])
+                listed.formUnion(names[Key(directory, name)] ?? [])
             } else if let source = Self.source(try reader.text(2)) {
                 // The name of this download was still unknown.
-                listed.formUnion(sources[Place(directory, source)] ?? [])
+                listed.formUnion(sources[Key(directory, source)] ?? [])
             }
         }
         return downloads.indices.filter { !listed.contains($0) }.map { downloads[$0] }

@@ -20,7 +20,7 @@ package final class DownloadService: Sendable {
     private let feed: EventFeed
 
     /// An address or a socket that the service listens on.
-    package struct Place: Hashable, Sendable {
+    package struct Endpoint: Hashable, Sendable {
         /// The configured address; `nil` for the Unix socket.
         package let address: ListenAddress?
         /// The TCP port in use; `nil` for the Unix socket.
@@ -41,12 +41,12 @@ package final class DownloadService: Sendable {
 
     /// Reports each listener that is ready or has failed.
     private final class Readiness: Sendable {
-        let places: AsyncStream<Result<Place, TowlineError>>
-        private let continuation: AsyncStream<Result<Place, TowlineError>>.Continuation
+        let endpoints: AsyncStream<Result<Endpoint, TowlineError>>
+        private let continuation: AsyncStream<Result<Endpoint, TowlineError>>.Continuation
 
-        init() { (places, continuation) = AsyncStream.makeStream() }
+        init() { (endpoints, continuation) = AsyncStream.makeStream() }
 
-        func tell(_ place: Result<Place, TowlineError>) { continuation.yield(place) }
+        func tell(_ endpoint: Result<Endpoint, TowlineError>) { continuation.yield(endpoint) }
         func end() { continuation.finish() }
     }
 
@@ -104,7 +104,7 @@ package final class DownloadService: Sendable {
                 .unixDomainSocket(path: socket.binding), isOptional: false, responder, configuration, logger,
                 onReady: { _ in
                     socket.open()
-                    readiness.tell(.success(Place(address: nil, port: nil)))
+                    readiness.tell(.success(Endpoint(address: nil, port: nil)))
                 }, onFailure: { readiness.tell(.failure(Self.failure(path, $0, Self.socketAdvice))) })
         ]
         for address in configuration.addresses {
@@ -114,9 +114,9 @@ package final class DownloadService: Sendable {
                     configuration, logger,
                     onReady: { channel in
                         let port = channel.localAddress?.port ?? address.port
-                        let place = Place(address: address, port: port)
-                        pages.add(place.pages)
-                        readiness.tell(.success(place))
+                        let endpoint = Endpoint(address: address, port: port)
+                        pages.add(endpoint.pages)
+                        readiness.tell(.success(endpoint))
                     },
                     onFailure: { error in
                         let place = "\(address.hostText):\(address.port)"
@@ -160,7 +160,7 @@ package final class DownloadService: Sendable {
     }
 
     /// The addresses that the service listens on, and those that failed, in order of time. Supports one reader.
-    package var places: AsyncStream<Result<Place, TowlineError>> { readiness.places }
+    package var endpoints: AsyncStream<Result<Endpoint, TowlineError>> { readiness.endpoints }
 
     /// Serves requests until `stop`, and then closes the downloader. Active downloads resume at the next start.
     ///

@@ -35,7 +35,8 @@ package final class NetlinkMonitor: NetworkMonitor {
 
 /// The state of the monitor's thread, which exists until the thread has ended, shortly after the monitor is released.
 private final class NetworkWatch: Sendable {
-    private struct State {
+    /// The readers of the changes and the callers that wait for the end of the thread, and how far the thread has come.
+    private struct Observers {
         var isStopping = false
         var isOver = false
         var next = 0
@@ -43,7 +44,7 @@ private final class NetworkWatch: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Observers())
     private let socket: Int32
     /// The read end of a pipe. A byte, or the end of the pipe, wakes the thread to stop.
     private let wakeReader: Int32

@@ -4,13 +4,14 @@ internal import TowlineEngine
 /// A monitor for systems that do not report network changes. The monitor reports a change at growing intervals, so that
 /// no download waits for ever.
 package final class TickingMonitor: NetworkMonitor {
-    private struct State {
+    /// The tasks that report changes, one for each stream of changes.
+    private struct Subscribers {
         var isClosed = false
         var next = 0
         var tasks: [Int: Task<Void, Never>] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Subscribers())
     private let first: Duration
     private let longest: Duration
 

@@ -16,7 +16,8 @@ package final class ThreadExecutor: TaskExecutor {
     /// A job and the executor that it runs on.
     typealias Job = (job: UnownedJob, executor: UnownedTaskExecutor)
 
-    private struct State {
+    /// The jobs and timers that have not started, and the threads that run them.
+    private struct Schedule {
         var jobs: [Job] = []
         /// The index of the next job.
         var next = 0
@@ -70,7 +71,7 @@ package final class ThreadExecutor: TaskExecutor {
     /// The time in milliseconds after which a helper thread without work ends, and the first thread checks for work.
     private static let idleLife = 1000
 
-    private let state = Mutex(State())
+    private let state = Mutex(Schedule())
 
     /// Creates an executor without threads. `run` adds the first thread.
     package init() {}
@@ -130,7 +131,7 @@ package final class ThreadExecutor: TaskExecutor {
     }
 
     /// Returns the action for a waiting job: none, wake a parked thread, or start another thread.
-    private func whoHears(_ state: inout State) -> Call {
+    private func whoHears(_ state: inout Schedule) -> Call {
         let active = state.threads - state.parked.count
         let isStuck = state.lastBegun.duration(to: .now) > Self.patience
         // The first thread runs the jobs that its own job added when that job ends, usually at once.
@@ -139,7 +140,7 @@ package final class ThreadExecutor: TaskExecutor {
         return another(&state)
     }
 
-    private func another(_ state: inout State) -> Call {
+    private func another(_ state: inout Schedule) -> Call {
         if let event = state.unpark() {
             state.lastBegun = .now
             return .wake(event)

@@ -74,12 +74,12 @@ enum Daemon {
     }
 
     private static func tell(_ service: DownloadService, _ configuration: ServiceConfiguration) async {
-        for await place in service.places {
-            switch place {
+        for await endpoint in service.endpoints {
+            switch endpoint {
             case .failure(let error): say(error.message)
-            case .success(let place):
-                if place.address == nil { say("listening on \(configuration.socket.path)") }
-                for url in place.pages {
+            case .success(let endpoint):
+                if endpoint.address == nil { say("listening on \(configuration.socket.path)") }
+                for url in endpoint.pages {
                     // Never write the token to a log: a reader of the log could control towd.
                     if isatty(STDERR_FILENO) == 1 {
                         say("web page: \(url)#token=\(service.token.text)")

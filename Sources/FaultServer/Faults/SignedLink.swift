@@ -3,12 +3,13 @@ import Synchronization
 /// A link whose target expires (rows 41, 49): one resource redirects to a signed target; the other serves targets
 /// with a valid signature and answers 403 to other targets.
 package final class SignedLink: Sendable {
-    private struct State {
+    /// The number of the valid signature, and the requests that it still allows.
+    private struct Signature {
         var good = 0
         var usesLeft: Int?
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Signature())
     private let uses: Int?
     private let target: String
 

@@ -2,13 +2,14 @@ import Synchronization
 
 /// A gate at which a reply waits until a test opens it.
 package final class Gate: Sendable {
-    private struct State {
+    /// The replies that wait at the gate, and whether the gate is open.
+    private struct Waiters {
         var isOpen = false
         var nextKey = 0
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Waiters())
 
     /// Creates a closed gate.
     package init() {}

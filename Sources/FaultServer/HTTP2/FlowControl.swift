@@ -2,7 +2,8 @@ import Synchronization
 
 /// The windows that the client grants an HTTP/2 connection and its streams (RFC 9113 §5.2).
 final class FlowControl: Sendable {
-    private struct State {
+    /// The remaining windows in bytes, and the callers that wait for a larger one.
+    private struct Windows {
         var connection = 65_535
         var initial = 65_535
         var streams: [UInt32: Int] = [:]
@@ -13,7 +14,7 @@ final class FlowControl: Sendable {
     /// An error: the client reset the stream, or the connection ended.
     struct StreamGone: Error {}
 
-    private let state = Mutex(State())
+    private let state = Mutex(Windows())
 
     func open(_ stream: UInt32) { state.withLock { $0.streams[stream] = $0.initial } }
 
@@ -65,7 +66,7 @@ final class FlowControl: Sendable {
         }
     }
 
-    private func wake(_ change: (inout State) -> Void) {
+    private func wake(_ change: (inout Windows) -> Void) {
         let waiters = state.withLock { state in
             change(&state)
             defer { state.waiters = [] }

@@ -8,13 +8,14 @@ package final class ServerLog: Sendable {
         let continuation: CheckedContinuation<Void, Never>
     }
 
-    private struct State {
+    /// The records, and the callers that wait for a condition on them.
+    private struct Contents {
         var records = Records()
         var nextKey = 0
         var waiters: [Waiter] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Contents())
     private let start = ContinuousClock.now
     private let lines: LogFile?
 

@@ -4,7 +4,8 @@ import Synchronization
 
 /// One connection through a ``ChaosProxy``: two channels and a delay line for each direction.
 final class ChaosConnection: Sendable {
-    private struct State {
+    /// The connection to the server, and whether the proxy has abandoned it.
+    private struct ServerSide {
         var server: (any Channel)?
         var isAbandoned = false
     }
@@ -15,7 +16,7 @@ final class ChaosConnection: Sendable {
     private let fromClient: Inbound
     private let options: ChaosOptions
     private let resetAfter: Int64?
-    private let state = Mutex(State())
+    private let state = Mutex(ServerSide())
 
     init(
         proxy: ChaosProxy, number: Int, client: any Channel, fromClient: Inbound, options: ChaosOptions,

@@ -5,7 +5,8 @@ import Synchronization
 /// A TCP proxy that simulates a bad network: latency, rates, silence, resets, refused connections. The proxy runs
 /// until ``stop()``.
 package final class ChaosProxy: Sendable {
-    fileprivate struct State {
+    /// The connections through the proxy, the options that apply to them, and their counts.
+    fileprivate struct Network {
         var listener: (any Channel)?
         /// The reservation of the port, until the proxy stops.
         var reservation: PortReservation?
@@ -21,7 +22,7 @@ package final class ChaosProxy: Sendable {
     /// The port on 127.0.0.1 that the proxy listens on.
     package let port: Int
     private let target: Int
-    private let state: Mutex<State>
+    private let state: Mutex<Network>
 
     /// Starts a proxy to a port of 127.0.0.1. Throws an `IOError` if it cannot listen.
     package static func start(to target: Int, _ options: ChaosOptions = ChaosOptions()) async throws -> ChaosProxy {
@@ -39,7 +40,7 @@ package final class ChaosProxy: Sendable {
         var seed: UInt64 = 0
         if case .random(_, let given) = options.reset { seed = given }
         state = Mutex(
-            State(
+            Network(
                 listener: listener, reservation: reservation, options: options,
                 generator: SeededGenerator(seed: seed)))
     }
@@ -158,7 +159,7 @@ package final class ChaosProxy: Sendable {
     }
 }
 
-extension ChaosProxy.State {
+extension ChaosProxy.Network {
     /// Returns the number of bytes after which the new connection is reset; `nil` for no reset.
     fileprivate mutating func nextReset() -> Int64? {
         guard accepted <= options.resets else { return nil }

@@ -10,14 +10,15 @@ final class DelayLine: Sendable {
         let buffer: ByteBuffer?
     }
 
-    private struct State {
+    /// The deliveries that were not taken yet, and the number of their bytes.
+    private struct Backlog {
         var queue: [Delivery] = []
         var bytes = 0
     }
 
     private static let capacity = 4 << 20
 
-    private let state = Mutex(State())
+    private let state = Mutex(Backlog())
     private let deliveries: AsyncStream<Void>
     private let delivered: AsyncStream<Void>.Continuation
     private let rooms: AsyncStream<Void>

@@ -28,16 +28,17 @@ package final class ResourceDirectory: Sendable {
 
 /// The mutable state of one resource.
 package final class ResourceState: Sendable {
-    fileprivate struct State {
+    /// The resource, and the counts of its requests and body bytes.
+    fileprivate struct Contents {
         var resource: Resource
         var requests = 0
         var running = 0
         var bodyBytes: Int64 = 0
     }
 
-    private let state: Mutex<State>
+    private let state: Mutex<Contents>
 
-    init(_ resource: Resource) { state = Mutex(State(resource: resource)) }
+    init(_ resource: Resource) { state = Mutex(Contents(resource: resource)) }
 
     /// The current version.
     package var version: Version { state.withLock { $0.resource.version } }
@@ -82,7 +83,7 @@ package final class ResourceState: Sendable {
     private func countDown() { state.withLock { $0.running -= 1 } }
 }
 
-extension ResourceState.State {
+extension ResourceState.Contents {
     /// Performs the switches that are due; the last of them decides the version.
     fileprivate mutating func makeSwitches() {
         guard let last = resource.switches.last(where: isDue) else { return }

@@ -6,7 +6,8 @@ import Synchronization
 /// A server of files whose bytes are a function of seed and offset. The server answers correctly or with named
 /// faults, logs the requests, and runs until ``stop()``.
 package final class FaultServer: Sendable {
-    private struct State {
+    /// The listening socket and the open connections.
+    private struct Sockets {
         var listener: (any Channel)?
         /// The reservation of the port, until the server stops.
         var reservation: PortReservation?
@@ -24,7 +25,7 @@ package final class FaultServer: Sendable {
     let sharedPacer: SharedPacer?
 
     private let tls: NIOSSLContext?
-    private let state = Mutex(State())
+    private let state = Mutex(Sockets())
 
     /// Starts a server for resources by path. A path that ends in `*` matches every path with this prefix.
     ///

@@ -22,12 +22,13 @@ final class Inbound: Sendable {
 
 /// A queue of accepted connections until the server that serves them exists.
 final class ConnectionIntake: Sendable {
-    private struct State {
+    /// The accepted connections that wait for the server, and the function that serves them once the server exists.
+    private struct Queue {
         var waiting: [(any Channel, Inbound)] = []
         var serve: (@Sendable (any Channel, Inbound) -> Void)?
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Queue())
 
     func accept(_ channel: any Channel, _ inbound: Inbound) {
         let serve = state.withLock { state in

@@ -21,15 +21,16 @@ struct Pacer {
 
 /// A limiter for all replies of a server together.
 final class SharedPacer: Sendable {
-    private struct State {
+    /// The rate, and the time at which the next byte may be sent.
+    private struct Pace {
         /// The maximum bytes per second; `nil` for no limit.
         var rate: Int64?
         var due = ContinuousClock.now
     }
 
-    private let state: Mutex<State>
+    private let state: Mutex<Pace>
 
-    init(rate: Int64) { state = Mutex(State(rate: max(1, rate))) }
+    init(rate: Int64) { state = Mutex(Pace(rate: max(1, rate))) }
 
     func wait(for count: Int) async throws {
         let now = ContinuousClock.now

@@ -8,7 +8,8 @@ import TowlineEngine
 actor ContentCursor {
     private static let pieceSize = 256 << 10
 
-    private enum Place {
+    /// The transfer or the file that the next bytes are read from.
+    private enum ByteSource {
         case unknown
         case transfer(TransferReading, generation: Int)
         case file(ContentFile)
@@ -18,7 +19,7 @@ actor ContentCursor {
     private let list: DownloadList
     private var binding: ContentBinding
     private var rest: ByteRange
-    private var place = Place.unknown
+    private var source = ByteSource.unknown
 
     init(_ id: DownloadID, _ list: DownloadList, _ binding: ContentBinding, _ range: ByteRange) {
         (self.id, self.list, self.binding, rest) = (id, list, binding, range)
@@ -30,7 +31,7 @@ actor ContentCursor {
         while !rest.isEmpty {
             if Task.isCancelled { throw Self.cancelled }
             let bytes: [UInt8]?
-            switch place {
+            switch source {
             case .unknown:
                 try await find()
                 continue
@@ -56,13 +57,13 @@ actor ContentCursor {
         switch try await list.contentSource(id, at: rest.lowerBound) {
         case .file(let file):
             guard await binding.holds(file) else { throw Self.changed }
-            place = .file(file)
+            source = .file(file)
         case .transfer(let runner):
             let reading = await TransferReading(runner)
             guard let content = await reading.begun else { return try await TransferReading.pause() }
             guard binding.holds(content, of: runner) else { throw Self.changed }
             binding.follow(content, of: runner)
-            place = .transfer(reading, generation: content.generation)
+            source = .transfer(reading, generation: content.generation)
         }
     }
 
@@ -74,9 +75,9 @@ actor ContentCursor {
         case .bytes(let bytes): return bytes
         case .end: rest = ByteRange(rest.lowerBound, rest.lowerBound)
         case .changed: throw Self.changed
-        case .missing: if await !reading.more() { place = .unknown }
+        case .missing: if await !reading.more() { source = .unknown }
         case .over:
-            place = .unknown
+            source = .unknown
             try await TransferReading.pause()
         }
         return nil
@@ -93,7 +94,7 @@ actor ContentCursor {
         }
         let bytes = try await file.read(at: offset, atMost: count)
         if !bytes.isEmpty { return bytes }
-        place = .unknown
+        source = .unknown
         if case .file(let other) = try await list.contentSource(id, at: offset),
             other.available.range(holding: offset) == nil
         {

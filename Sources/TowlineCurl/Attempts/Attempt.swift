@@ -8,7 +8,7 @@ internal import TowlineEngine
 /// it to libcurl through the return value; `AttemptLoop` acts on it once libcurl has returned.
 final class Attempt {
     /// The state of the request and its response.
-    private enum State {
+    private enum Exchange {
         /// No connection is ready for the request.
         case connecting
         /// The request was last sent at the given time, and the final response head has not arrived.
@@ -42,7 +42,7 @@ final class Attempt {
     /// The addresses of the host that the attempt connects to.
     struct Addresses {
         /// The host whose addresses libcurl connects to; `nil` with a proxy or a numeric address in the URL.
-        var place: AddressBook.Place?
+        var endpoint: AddressBook.Endpoint?
         /// The addresses that the user gave for the host; `nil` if the user gave none.
         var fixed: [SocketAddress]?
         /// The parallel connection attempts to the host's addresses; `nil` until libcurl connects to the first one.
@@ -89,7 +89,7 @@ final class Attempt {
     let handle: EasyHandle
     private let deadlineDidChange: (Attempt) -> Void
 
-    private var state = State.connecting
+    private var state = Exchange.connecting
     private var collector: HeadCollector
     /// The end that the receiver or the head's limits decided before libcurl reported a result; `nil` if libcurl
     /// decides.
@@ -203,7 +203,7 @@ final class Attempt {
 
     /// Records that libcurl connects a socket to an address, which starts the delay before the next address.
     func connects(_ descriptor: Int32, to address: SocketAddress) {
-        guard phase == .connecting, addresses.place != nil else { return }
+        guard phase == .connecting, addresses.endpoint != nil else { return }
         let race = addresses.race ?? AddressRace()
         race.add(descriptor, address)
         addresses.race = race

@@ -22,14 +22,15 @@ struct HeadCollector {
     static let maximumFields = 5000
     static let maximumInterimHeads = 20
 
-    private enum State {
+    /// The section of the response that the next line belongs to.
+    private enum Section {
         case statusLine
         case fields
         /// The final head is complete. Further lines are trailers, which Towline ignores (RFC 9110 §6.5.1 allows that).
         case done
     }
 
-    private var state = State.statusLine
+    private var state = Section.statusLine
     private var status = 0
     private var version = ResponseHead.Version.http1_1
     private var fields = HTTPFields()

@@ -13,10 +13,10 @@ extension EasyHandle {
     func resolveHere(_ url: HTTPURL) -> Bool {
         // libcurl reads an address without a resolver.
         guard !url.host.hasPrefix("[") else { return true }
-        let place = AddressBook.Place(host: url.host, port: url.port, family: nil)
-        let addresses = SocketAddress.resolve(place.host, port: place.port, family: AF_UNSPEC)
+        let endpoint = AddressBook.Endpoint(host: url.host, port: url.port, family: nil)
+        let addresses = SocketAddress.resolve(endpoint.host, port: endpoint.port, family: AF_UNSPEC)
         guard !addresses.isEmpty else { return false }
-        useAddresses(addresses, of: place)
+        useAddresses(addresses, of: endpoint)
         return true
     }
 }

@@ -16,30 +16,32 @@ extension AttemptLoop {
         guard attempt.pool.proxy == nil, let first = label.first, first != UInt8(ascii: "["),
             !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
         else { return }
-        let place = AddressBook.Place(host: url.host, port: url.port, family: options.addressFamily)
-        attempt.addresses.place = place
-        let fixed = options.fixedAddresses.last { $0.host == place.host && $0.port == place.port }
+        let endpoint = AddressBook.Endpoint(host: url.host, port: url.port, family: options.addressFamily)
+        attempt.addresses.endpoint = endpoint
+        let fixed = options.fixedAddresses.last { $0.host == endpoint.host && $0.port == endpoint.port }
         if let fixed {
             let addresses = fixed.addresses.flatMap {
-                SocketAddress.resolve($0, port: place.port, family: place.systemFamily)
+                SocketAddress.resolve($0, port: endpoint.port, family: endpoint.systemFamily)
             }
             guard !addresses.isEmpty else { throw FailureTable.hostUnknown(options) }
             attempt.addresses.fixed = addresses
-            attempt.handle.useAddresses(book.sorted(addresses, of: place), of: place)
-        } else if let order = book.order(of: place) {
-            attempt.handle.useAddresses(order, of: place)
+            attempt.handle.useAddresses(book.sorted(addresses, of: endpoint), of: endpoint)
+        } else if let order = book.order(of: endpoint) {
+            attempt.handle.useAddresses(order, of: endpoint)
         }
     }
 
     /// Connects another socket to the next address of the host, unless a socket is connected. Called when the delay
     /// between two addresses has passed. If the addresses are unknown, looks them up first.
     func continueRace(of attempt: Attempt) {
-        guard let race = attempt.addresses.race, let place = attempt.addresses.place, !race.isEnded else { return }
+        guard let race = attempt.addresses.race, let endpoint = attempt.addresses.endpoint, !race.isEnded else {
+            return
+        }
         // A slow TLS handshake is no reason for another address.
         guard race.connected == nil else { return }
         if !race.isComplete {
-            guard let addresses = attempt.addresses.fixed ?? book.addresses(of: place) else {
-                if book.needsLookup(of: place) { lookUp(place) }
+            guard let addresses = attempt.addresses.fixed ?? book.addresses(of: endpoint) else {
+                if book.needsLookup(of: endpoint) { lookUp(endpoint) }
                 return
             }
             race.learn(addresses)
@@ -49,9 +51,10 @@ extension AttemptLoop {
 
     /// Records the addresses of a host that were looked up, and connects to the next address for each attempt that
     /// waits for them.
-    func learn(_ addresses: [SocketAddress], of place: AddressBook.Place) {
-        book.learn(addresses, of: place)
-        for attempt in Array(attempts.values) where attempt.phase == .connecting && attempt.addresses.place == place {
+    func learn(_ addresses: [SocketAddress], of endpoint: AddressBook.Endpoint) {
+        book.learn(addresses, of: endpoint)
+        for attempt in Array(attempts.values)
+        where attempt.phase == .connecting && attempt.addresses.endpoint == endpoint {
             if attempt.addresses.race?.isComplete == false { continueRace(of: attempt) }
         }
     }
@@ -92,9 +95,9 @@ extension AttemptLoop {
     func endRace(of attempt: Attempt) {
         guard let race = attempt.addresses.race, !race.isEnded else { return }
         for descriptor in race.end() { close(runner: descriptor) }
-        guard let place = attempt.addresses.place, let winner = race.winner else { return }
-        book.succeed(winner, of: place)
-        fail(race.tried.filter { $0 != winner }, of: place, attempt)
+        guard let endpoint = attempt.addresses.endpoint, let winner = race.winner else { return }
+        book.succeed(winner, of: endpoint)
+        fail(race.tried.filter { $0 != winner }, of: endpoint, attempt)
     }
 
     private func close(runner descriptor: Int32) {
@@ -107,28 +110,28 @@ extension AttemptLoop {
     /// Records which addresses of the host failed with the end of an attempt, so that the next attempt begins with
     /// another one.
     func noteAddresses(of attempt: Attempt, _ end: AttemptEnd) {
-        guard let race = attempt.addresses.race, let place = attempt.addresses.place else { return }
+        guard let race = attempt.addresses.race, let endpoint = attempt.addresses.endpoint else { return }
         let wasConnecting = !race.isEnded
         endRace(of: attempt)
         guard case .failed(let failure) = end else { return }
         switch failure.kind {
         case .connectFailed, .connectTimedOut, .tlsFailed, .headTimedOut:
-            fail(race.winner.map { [$0] } ?? (wasConnecting ? race.tried : []), of: place, attempt)
+            fail(race.winner.map { [$0] } ?? (wasConnecting ? race.tried : []), of: endpoint, attempt)
         default: break
         }
     }
 
-    private func fail(_ addresses: [SocketAddress], of place: AddressBook.Place, _ attempt: Attempt) {
-        if book.fail(addresses, of: place), attempt.addresses.fixed == nil { lookUp(place) }
+    private func fail(_ addresses: [SocketAddress], of endpoint: AddressBook.Endpoint, _ attempt: Attempt) {
+        if book.fail(addresses, of: endpoint), attempt.addresses.fixed == nil { lookUp(endpoint) }
     }
 }
 
 extension EasyHandle {
-    /// Sets the addresses of the host `place` that the next attempt of this handle connects to, instead of a DNS
+    /// Sets the addresses of the host `endpoint` that the next attempt of this handle connects to, instead of a DNS
     /// lookup.
-    func useAddresses(_ addresses: [SocketAddress], of place: AddressBook.Place) {
+    func useAddresses(_ addresses: [SocketAddress], of endpoint: AddressBook.Endpoint) {
         let texts = addresses.compactMap(\.text).map { $0.contains(":") ? "[\($0)]" : $0 }
         // `+`: libcurl keeps these addresses no longer than addresses that it resolves (`CURLOPT_RESOLVE(3)`).
-        useAddresses("+\(place.host):\(place.port):\(texts.joined(separator: ","))")
+        useAddresses("+\(endpoint.host):\(endpoint.port):\(texts.joined(separator: ","))")
     }
 }

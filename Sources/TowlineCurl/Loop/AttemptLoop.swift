@@ -26,13 +26,13 @@ final class AttemptLoop {
     /// The addresses of hosts, with those that failed within the last 60 seconds.
     var book = AddressBook()
     /// Looks up the addresses of a host on another thread, which posts them to this thread (`learn`).
-    let lookUp: (AddressBook.Place) -> Void
+    let lookUp: (AddressBook.Endpoint) -> Void
     /// The sockets whose events the loop handles instead of libcurl, with the attempt of each: sockets that connect in
     /// parallel with libcurl's (`AddressRace`), and connections that the kernel moves a body from (`Splicing`).
     var ownSockets: [Int32: Attempt] = [:]
 
     init(
-        poll: EventPoll, tasks: LocalRunQueue, context: EngineContext, lookUp: @escaping (AddressBook.Place) -> Void,
+        poll: EventPoll, tasks: LocalRunQueue, context: EngineContext, lookUp: @escaping (AddressBook.Endpoint) -> Void,
         attemptDidEnd: @escaping () -> Void
     ) {
         self.poll = poll

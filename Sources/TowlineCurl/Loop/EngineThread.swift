@@ -24,10 +24,11 @@ final class EngineThread: Sendable {
         /// Resumes a paused attempt, or makes its receiver process the bytes that it gathered.
         case proceed(AttemptID)
         /// Records the addresses of a host that another thread has looked up; empty if the lookup failed.
-        case learn(AddressBook.Place, [SocketAddress])
+        case learn(AddressBook.Endpoint, [SocketAddress])
     }
 
-    private struct State {
+    /// The commands for the thread, and the progress of its end.
+    private struct Control {
         var commands: [Command] = []
         var isStopping = false
         /// `true` once the thread has made its last callback. No thread may use `poll` from then on.
@@ -41,7 +42,7 @@ final class EngineThread: Sendable {
     var runningCount: Int { load.load(ordering: .relaxed) }
     private let load = Atomic<Int>(0)
 
-    private let state = Mutex(State())
+    private let state = Mutex(Control())
     private let poll: EventPoll
     private let context: EngineContext
 
@@ -120,7 +121,7 @@ final class EngineThread: Sendable {
         _ = CurlLibrary.initialisation
         let tasks = LocalRunQueue(of: self)
         let loop = AttemptLoop(
-            poll: poll, tasks: tasks, context: context, lookUp: { [self] place in lookUp(place) },
+            poll: poll, tasks: tasks, context: context, lookUp: { [self] endpoint in lookUp(endpoint) },
             attemptDidEnd: { [self] in load.subtract(1, ordering: .relaxed) })
         var isStopping = false
         while !isStopping {
@@ -147,10 +148,10 @@ final class EngineThread: Sendable {
 
     /// Looks up the addresses of a host on a new thread, which posts them as the command `learn`. If no thread can
     /// start, the addresses stay unknown, and libcurl's own order stays in use.
-    private func lookUp(_ place: AddressBook.Place) {
+    private func lookUp(_ endpoint: AddressBook.Endpoint) {
         _ = WorkThread.tryStart { [self] in
-            let addresses = SocketAddress.resolve(place.host, port: place.port, family: place.systemFamily)
-            _ = post(.learn(place, addresses))
+            let addresses = SocketAddress.resolve(endpoint.host, port: endpoint.port, family: endpoint.systemFamily)
+            _ = post(.learn(endpoint, addresses))
         }
     }
 
@@ -159,7 +160,7 @@ final class EngineThread: Sendable {
         case .start(let request, let receiver): loop.start(request, receiver)
         case .cancel(let id): loop.cancel(id)
         case .proceed(let id): loop.proceed(id)
-        case .learn(let place, let addresses): loop.learn(addresses, of: place)
+        case .learn(let endpoint, let addresses): loop.learn(addresses, of: endpoint)
         }
     }
 

@@ -18,7 +18,8 @@ final class Splicing {
         case end(AttemptEnd)
     }
 
-    private enum State {
+    /// The way in which the body is delivered, by libcurl or by the kernel.
+    private enum Mode {
         /// libcurl delivers the body. The policy decides when the kernel takes over.
         case measuring(SplicePolicy)
         /// libcurl is paused, so that the kernel can take over. libcurl believes that the last piece was not taken,
@@ -30,7 +31,7 @@ final class Splicing {
         case off
     }
 
-    private var state: State
+    private var state: Mode
     private let receiver: any AttemptReceiver
     private let handle: EasyHandle
     /// The number of bytes of the response's head, including interim heads.

@@ -10,12 +10,13 @@ final class Shortfalls: Sendable {
         case lock, time, sync, directory, removal
     }
 
-    private struct State {
+    /// The abilities that were found missing and the notices about them, by directory.
+    private struct Findings {
         var known: [String: Set<Kind>] = [:]
         var notices: [String: [String]] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Findings())
 
     /// Records that a call failed in a directory because the file system does not support it, and adds a notice for the
     /// user the first time.

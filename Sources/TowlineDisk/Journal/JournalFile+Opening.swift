@@ -92,7 +92,7 @@ extension JournalFile {
                     + "Use that version, or remove the file to restart the download from the beginning")
         }
         let metadata = try readMetadata(file, header)
-        guard header.state == .live else { return .retired(header, metadata?.block) }
+        guard header.validity == .live else { return .retired(header, metadata?.block) }
         guard let metadata, let section = header.sections.first(where: { $0.type == JournalHeader.marksType }),
             let slotCount = slotCount(section)
         else { return .damaged }

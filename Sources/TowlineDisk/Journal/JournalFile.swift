@@ -18,7 +18,8 @@ package final class JournalFile: Journal {
         case failed(TowlineError)
     }
 
-    private struct State {
+    /// The contents of the file in memory, and how much of them is durable.
+    private struct Records {
         var header: JournalHeader
         var metadata: MetadataBlock
         /// The index of the block that holds `metadata`, 0 or 1.
@@ -39,7 +40,7 @@ package final class JournalFile: Journal {
     private let queue: SyncQueue
     private let marks: MarksSection
     private let metadataOffset: Int64
-    private let state: Mutex<State>
+    private let state: Mutex<Records>
 
     /// The parsed contents of a new or opened journal.
     struct Contents {
@@ -65,7 +66,7 @@ package final class JournalFile: Journal {
             MarkSlot(index: $0.offset, marks: contents.marks, run: $0.element)
         }
         state = Mutex(
-            State(
+            Records(
                 header: contents.header, metadata: contents.metadata, block: contents.block,
                 durableSequence: contents.durableSequence, slots: slots))
     }
@@ -125,7 +126,7 @@ package final class JournalFile: Journal {
         }
     }
 
-    private static func lease(in state: inout State, at offset: Int64) -> SlotLease? {
+    private static func lease(in state: inout Records, at offset: Int64) -> SlotLease? {
         let number = state.lastLease
         // A run that ends at this offset is continued in preference to an empty slot.
         let continued = state.slots.first { slot in
@@ -143,7 +144,7 @@ package final class JournalFile: Journal {
 
     /// Merges adjacent runs of bytes to free their slots. The merged runs are made durable before the runs that they
     /// replace are cleared: until then the journal has each fact twice, never zero times.
-    private func mergeRuns(_ state: inout State) throws(TowlineError) {
+    private func mergeRuns(_ state: inout Records) throws(TowlineError) {
         let slots = state.slots.filter { !$0.current.isEmpty && $0.current.lease == 0 }
             .sorted { $0.current.start < $1.current.start }
         var emptied: [MarkSlot] = []
@@ -250,7 +251,7 @@ package final class JournalFile: Journal {
 
     /// Removes a range from the run of bytes that a slot records. Moves the record of the bytes behind the range to
     /// another slot. If no slot is free, drops that record: these bytes are then downloaded again.
-    private func cut(_ range: ByteRange, outOf slot: MarkSlot, _ state: inout State) throws(TowlineError) {
+    private func cut(_ range: ByteRange, outOf slot: MarkSlot, _ state: inout Records) throws(TowlineError) {
         let run = slot.current
         let keepsLeft = run.start < range.lowerBound
         let keepsRight = range.upperBound < run.end
@@ -279,21 +280,21 @@ package final class JournalFile: Journal {
 
     /// Invalidates the journal durably, with the state `end`, then removes its file. If a power loss restores the file,
     /// it still records no bytes (`docs/on-disk-format.md`, "Retiring a journal").
-    func retire(as end: JournalHeader.State) throws(TowlineError) {
+    func retire(as end: JournalHeader.Validity) throws(TowlineError) {
         try silence(as: end)
         try folder.remove(name)
     }
 
     /// Invalidates the journal durably, but keeps its file, which identifies the abandoned part file for the next run.
     /// `end` is the new state: `.discarded` makes the next run remove that part file.
-    func silence(as end: JournalHeader.State) throws(TowlineError) {
+    func silence(as end: JournalHeader.Validity) throws(TowlineError) {
         try writeHeader(end)
         try file.synchronizeData()
     }
 
     /// Invalidates and removes the journal like `retire`, but syncs on another thread. Keeps the file, with a notice,
     /// if the file system does not allow its removal.
-    func retireWaiting(as end: JournalHeader.State) async throws(TowlineError) {
+    func retireWaiting(as end: JournalHeader.Validity) async throws(TowlineError) {
         try writeHeader(end)
         try await synchronizeFile()
         do {
@@ -305,9 +306,9 @@ package final class JournalFile: Journal {
         }
     }
 
-    private func writeHeader(_ end: JournalHeader.State) throws(TowlineError) {
+    private func writeHeader(_ end: JournalHeader.Validity) throws(TowlineError) {
         try state.withLock { (state) throws(TowlineError) in
-            state.header.state = end
+            state.header.validity = end
             try file.write(state.header.bytes, at: 0)
         }
     }

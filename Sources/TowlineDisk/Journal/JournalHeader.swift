@@ -3,8 +3,8 @@ internal import TowlineCore
 
 /// The first sector of a journal: its identity and its section table. `docs/on-disk-format.md` has the layout.
 struct JournalHeader: Sendable {
-    /// The state of a journal, which decides how a later run treats the journal and the part file.
-    enum State: UInt16 {
+    /// The validity of a journal, which decides how a later run treats the journal and the part file.
+    enum Validity: UInt16 {
         /// The journal's records of downloaded bytes are valid: the download can be resumed.
         case live = 1
         /// The journal records no bytes any more. A part file next to it was not created with the journal or is kept
@@ -39,7 +39,7 @@ struct JournalHeader: Sendable {
     /// The sector as it is on disk; fields that this version does not know are written back unchanged.
     private(set) var bytes: [UInt8]
 
-    /// Creates the header of a new journal, with the state `live`. `fileLength` is the journal's length in bytes.
+    /// Creates the header of a new journal, which is `live`. `fileLength` is the journal's length in bytes.
     init(id: UInt64, sections: [Section], fileLength: Int64) {
         bytes = [UInt8](repeating: 0, count: JournalHeader.sectorSize)
         bytes.replaceSubrange(0..<8, with: JournalHeader.magic)
@@ -55,7 +55,7 @@ struct JournalHeader: Sendable {
             bytes.store(UInt64(bitPattern: section.offset), at: at + 8)
             bytes.store(UInt64(bitPattern: section.length), at: at + 16)
         }
-        state = .live
+        validity = .live
     }
 
     /// Parses the first sector of a journal. Throws `damaged` also if the sector is not that of a journal.
@@ -65,7 +65,7 @@ struct JournalHeader: Sendable {
         guard bytes.load(UInt32.self, at: 508) == checksum else { throw .damaged }
         let major = bytes.load(UInt16.self, at: 8)
         guard major <= JournalHeader.majorVersion else { throw .newerVersion(major) }
-        guard major == JournalHeader.majorVersion, State(rawValue: bytes.load(UInt16.self, at: 12)) != nil,
+        guard major == JournalHeader.majorVersion, Validity(rawValue: bytes.load(UInt16.self, at: 12)) != nil,
             bytes.load(UInt16.self, at: 14) <= 19
         else { throw .damaged }
         let known = [JournalHeader.metadataType, JournalHeader.marksType]
@@ -76,8 +76,8 @@ struct JournalHeader: Sendable {
     /// blocks by an older journal, are ignored.
     var id: UInt64 { bytes.load(UInt64.self, at: 16) }
 
-    var state: State {
-        get { State(rawValue: bytes.load(UInt16.self, at: 12)) ?? .void }
+    var validity: Validity {
+        get { Validity(rawValue: bytes.load(UInt16.self, at: 12)) ?? .void }
         set {
             bytes.store(newValue.rawValue, at: 12)
             bytes.store(checksum, at: 508)

@@ -15,7 +15,8 @@ final class JournalIndex: Sendable {
         var leftovers: Set<String> = []
     }
 
-    private struct State {
+    /// The journals of the directory at the last reading, and when and how quickly it was read.
+    private struct Snapshot {
         var names: [String: Set<String>] = [:]
         /// The final names that had a part file or a journal at the last reading; `nil` if the directory could not be
         /// read.
@@ -29,7 +30,7 @@ final class JournalIndex: Sendable {
     /// The time before the directory is read again, as a multiple of the duration of the last reading.
     static let lifeInReadings = 50
 
-    private let state = Mutex(State())
+    private let state = Mutex(Snapshot())
     /// The last sync of the directory by this process.
     let sync = DirectorySync()
 

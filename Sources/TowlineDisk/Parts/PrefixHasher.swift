@@ -7,7 +7,8 @@ internal import TowlineThreads
 /// hashed at the end. Uses its own thread, which runs while it has bytes to read and stays for a moment: with a fast
 /// download, it would otherwise end and start a hundred times a second.
 final class PrefixHasher: Sendable {
-    fileprivate struct State {
+    /// The digests of the bytes hashed so far, the bytes that may be hashed next, and the thread's activity.
+    fileprivate struct Progress {
         var digests: [Checksum.Algorithm: MessageDigest] = [:]
         /// The number of bytes that the digests include.
         var hashed: Int64 = 0
@@ -43,7 +44,7 @@ final class PrefixHasher: Sendable {
     private static let patience = 50
 
     private let file: Descriptor
-    private let state = Mutex(State())
+    private let state = Mutex(Progress())
 
     init(file: Descriptor) { self.file = file }
 
@@ -186,7 +187,7 @@ final class PrefixHasher: Sendable {
     }
 }
 
-extension PrefixHasher.State {
+extension PrefixHasher.Progress {
     /// Adds a digest for each algorithm that has no digest yet. A new algorithm restarts the hashing; algorithms that
     /// are no longer needed continue.
     fileprivate mutating func want(_ algorithms: [Checksum.Algorithm]) {

@@ -72,7 +72,7 @@ extension FileStorage {
             // A crash occurred while a new generation replaced the old one. Its file is removed first: later no file
             // refers to it.
             try scene.folder.removeLeftover(scene.names.nextPart)
-            if header.state == .discarded, let part = scene.part, let recorded = metadata?.part,
+            if header.validity == .discarded, let part = scene.part, let recorded = metadata?.part,
                 recorded.isSameFile(as: try part.status().identity), recorded.birthSeconds != 0 || !isFinished(scene)
             {
                 try scene.folder.remove(scene.names.part)

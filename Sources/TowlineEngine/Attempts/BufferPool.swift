@@ -13,7 +13,8 @@ final class BufferPool: Sendable {
     /// The number of bytes to reserve at first for a response if more than half of `mostHeld` is in use.
     private static let first = 16 << 10
 
-    private struct State {
+    /// The unused buffers, and the sum of their capacities in bytes.
+    private struct IdleBuffers {
         var small: [[UInt8]] = []
         var large: [[UInt8]] = []
         var idle = 0
@@ -25,7 +26,7 @@ final class BufferPool: Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(IdleBuffers())
     private let held = Atomic<Int>(0)
 
     /// Replaces the empty `buffer` with one of capacity `count`, or less while many bytes are in use: with a long round

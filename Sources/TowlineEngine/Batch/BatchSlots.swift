@@ -9,7 +9,7 @@ import Synchronization
 /// leaves its slot to others. Downloads that were never tried begin before others take their slots back.
 final class BatchSlots: Sendable {
     /// The numbers of downloads in each phase, and the call of `take` that waits.
-    struct State {
+    struct Occupancy {
         var concurrency: BatchConcurrency
         var fetching = 0
         var running = 0
@@ -145,7 +145,7 @@ final class BatchSlots: Sendable {
             slots.state.withLock { $0.silence[origin] == nil }
         }
 
-        private func end(_ note: (inout State, Duration, Duration) -> Void) {
+        private func end(_ note: (inout Occupancy, Duration, Duration) -> Void) {
             let now = slots.clock()
             slots.release { state in
                 let last = phase.exchange(.fetched, ordering: .relaxed)
@@ -158,7 +158,7 @@ final class BatchSlots: Sendable {
         }
     }
 
-    let state: Mutex<State>
+    let state: Mutex<Occupancy>
     private static let mostOrigins = 10_000
     /// The number of downloads that may wait for the disk or their next attempts, besides those that receive bytes.
     private let publishing: Int
@@ -169,7 +169,7 @@ final class BatchSlots: Sendable {
         clock: @escaping @Sendable () -> Duration = { MonotonicClock.now }
     ) {
         self.clock = clock
-        state = Mutex(State(concurrency: concurrency))
+        state = Mutex(Occupancy(concurrency: concurrency))
         self.publishing = publishing
     }
 
@@ -204,18 +204,18 @@ final class BatchSlots: Sendable {
         }
     }
 
-    private func isFull(_ state: State) -> Bool {
+    private func isFull(_ state: Occupancy) -> Bool {
         state.fetching >= state.concurrency.limit || isCrowded(state)
     }
 
     /// Returns whether no more downloads may run, waiting ones included. With a limit of one, downloads run one after
     /// another. A resting download counts twice, because it also keeps a journal open.
-    private func isCrowded(_ state: State) -> Bool {
+    private func isCrowded(_ state: Occupancy) -> Bool {
         let limit = state.concurrency.limit
         return state.running + state.resting >= (limit > 1 ? limit + publishing : 1)
     }
 
-    private func release(_ change: (inout State) -> Void) {
+    private func release(_ change: (inout Occupancy) -> Void) {
         let waiter = state.withLock { state in
             change(&state)
             return isFull(state) ? nil : state.waiter.take()

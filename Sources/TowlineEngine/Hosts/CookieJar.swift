@@ -23,7 +23,8 @@ package final class CookieJar: Sendable {
         let rest: String
     }
 
-    private struct State {
+    /// The cookies and their number, and whether the cookies of the file were added.
+    private struct Contents {
         /// The cookies by domain: a browser's file has thousands of cookies, and each request asks for those of one
         /// host.
         var domains: [String: [Key: Cookie]] = [:]
@@ -54,7 +55,7 @@ package final class CookieJar: Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Contents())
 
     /// Creates an empty jar.
     package init() {}

@@ -3,13 +3,14 @@ import Synchronization
 
 /// A repeating timer for one transfer, which checks its state at each tick, from `start` to `end`.
 final class Ticker: Sendable {
-    private enum State {
+    /// The phase of the ticker.
+    private enum Phase {
         case waiting
         case running
         case over
     }
 
-    private let state = Mutex(State.waiting)
+    private let state = Mutex(Phase.waiting)
     private let after: DelayedCall
     private let tick: @Sendable (Occasion) -> Void
 
@@ -59,7 +60,8 @@ final class Ticker: Sendable {
 ///
 /// Small files are complete before that, so that ten thousand of them in a row need no task and no timer each.
 final class TickerBoard: Sendable {
-    private struct State {
+    /// The tickers that wait for their start, and whether a timer runs for the first of them.
+    private struct Waiting {
         /// The tickers to start, each with its time, earliest first.
         var waiting: [(ticker: Ticker, due: Duration)] = []
         var isWatched = false
@@ -67,7 +69,7 @@ final class TickerBoard: Sendable {
 
     /// The number of running transfers, which decides how often each has a tick.
     let load = TransferLoad()
-    private let state = Mutex(State())
+    private let state = Mutex(Waiting())
     private let after: DelayedCall
 
     private let clock: @Sendable () -> Duration

@@ -21,7 +21,8 @@ final class TransferMailbox: Sendable {
         case stop(StopPurpose)
     }
 
-    private struct State {
+    /// The events that were not taken yet, and the caller that waits for them.
+    private struct Contents {
         var events: [Event] = []
         /// The suspended call of `take`; `nil` if none waits. The code that removes it from here resumes it, once.
         /// Unchecked, because a checked continuation costs as much as the rest of the exchange.
@@ -32,7 +33,7 @@ final class TransferMailbox: Sendable {
         var stopped: (@Sendable () -> Void)?
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Contents())
 
     /// Adds an event for the next `take`. Does nothing after `close`. A `stop` event also calls the function of
     /// `whenStopped`.

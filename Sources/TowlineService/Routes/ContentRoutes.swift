@@ -99,11 +99,12 @@ struct ContentRoutes: Sendable {
 
     /// Cancels the reading task when the client disconnects.
     private final class Leaving: Sendable {
-        private struct State {
+        /// The task that reads for the client, and whether the client has disconnected.
+        private struct ClientReading {
             var isGone = false
             var reading: Task<Data?, any Error>?
         }
-        private let state = Mutex(State())
+        private let state = Mutex(ClientReading())
 
         func follow(_ task: Task<Data?, any Error>) {
             let isGone = state.withLock { state in

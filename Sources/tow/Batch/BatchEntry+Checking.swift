@@ -9,19 +9,19 @@ extension BatchEntry {
     func check(in list: String) throws(TowlineError) {
         switch problem {
         case .optionWithoutURL:
-            throw ListPlaces.Place(list: list, line: number).problem(
+            throw ListPlaces.Line(list: list, line: number).problem(
                 "this option has no URL above it. Write the URL first, then its options in indented lines below it")
         case .optionNotIndented(let line):
             let name = TerminalSafeText.make(line.name, width: 40)
-            throw ListPlaces.Place(list: list, line: line.number).problem(
+            throw ListPlaces.Line(list: list, line: line.number).problem(
                 "the option '\(name)' belongs to the URL above, so its line must begin with a space."
                     + " That URL is not downloaded. Add the space and run the command again")
         case .indentedURL:
-            throw ListPlaces.Place(list: list, line: number).problem(
+            throw ListPlaces.Line(list: list, line: number).problem(
                 "this URL is not downloaded because its line begins with white space, as options of the URL above do."
                     + " Remove the white space and run the command again")
         case .lineTooLong(let line):
-            throw ListPlaces.Place(list: list, line: line).problem(
+            throw ListPlaces.Line(list: list, line: line).problem(
                 "this URL is not downloaded because the line is longer than"
                     + " \(BatchLineSplitter.maximumLength) bytes. Shorten the line and run the command again")
         case .unreadable(let error):
@@ -33,7 +33,7 @@ extension BatchEntry {
         case nil: break
         }
         guard !url.utf8.contains(0x09) else {
-            throw ListPlaces.Place(list: list, line: number).problem(
+            throw ListPlaces.Line(list: list, line: number).problem(
                 "this line contains a tab. If it has several URLs of one file, write the first URL alone and the others as"
                     + " mirror=URL in indented lines below it")
         }
@@ -48,12 +48,12 @@ extension BatchEntry.Line {
         guard let setting = Setting(rawValue: name) else {
             let shown = TerminalSafeText.make(name, width: 40)
             let here = Habit.setting(name).map { "Use '\($0.rawValue)' instead" } ?? "Remove this line"
-            throw ListPlaces.Place(list: list, line: number).problem(
+            throw ListPlaces.Line(list: list, line: number).problem(
                 "the URL above is not downloaded because the option '\(shown)' is not supported in a list of URLs."
                     + " \(here)")
         }
         guard setting.isFlag == value.isEmpty else {
-            throw ListPlaces.Place(list: list, line: number).problem(
+            throw ListPlaces.Line(list: list, line: number).problem(
                 setting.isFlag
                     ? "the URL above is not downloaded because the option '\(setting.rawValue)' takes no value."
                         + " Remove the value from this line"
@@ -65,7 +65,7 @@ extension BatchEntry.Line {
     }
 }
 
-extension ListPlaces.Place {
+extension ListPlaces.Line {
     /// Returns an error whose message begins with this line.
     func problem(_ message: String, _ code: TowlineError.Code = .unusableOption) -> TowlineError {
         TowlineError(code, text + message)

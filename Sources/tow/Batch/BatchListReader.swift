@@ -8,7 +8,8 @@ import TowlineThreads
 final class BatchListReader: Sendable {
     private typealias Waiter = CheckedContinuation<BatchEntry?, Never>
 
-    private struct State {
+    /// The entries that were read from the list and not taken yet, and the caller that waits for one.
+    private struct Buffer {
         var waiter: Waiter?
         /// Entries that were read together with a requested one, the next one last.
         var ready: [BatchEntry] = []
@@ -16,7 +17,7 @@ final class BatchListReader: Sendable {
         var hasEnded = false
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Buffer())
     private let descriptor: Int32
     private let requests: Int32
     private let requestWriter: Int32

@@ -11,7 +11,8 @@ final class DownloadQueue: Sendable {
         let reader: BatchListReader
     }
 
-    private struct State {
+    /// The position in the URLs and lists, and the servers that may receive the secrets.
+    private struct Position {
         var urls: ArraySlice<HTTPURL>
         /// The number of the last download that was returned.
         var number = 0
@@ -24,7 +25,7 @@ final class DownloadQueue: Sendable {
         var secrets: SecretScope
     }
 
-    private let state: Mutex<State>
+    private let state: Mutex<Position>
     private let settings: DownloadSettings
     /// The settings of downloads of a list whose servers must not see the secrets; `nil` if there are no secrets.
     private let settingsWithoutSecrets: DownloadSettings?
@@ -42,7 +43,7 @@ final class DownloadQueue: Sendable {
         urls: [HTTPURL], settings: DownloadSettings, listPaths: [String], trustsLists: Bool = false,
         secrets: SecretScope = SecretScope(naming: [])
     ) throws(TowlineError) {
-        state = Mutex(State(urls: urls[...], secrets: secrets))
+        state = Mutex(Position(urls: urls[...], secrets: secrets))
         self.settings = settings
         self.trustsLists = trustsLists
         settingsWithoutSecrets = settings.hasSecrets ? settings.withoutSecrets : nil
@@ -121,7 +122,7 @@ final class DownloadQueue: Sendable {
         } catch {
             // An error in an option already begins with the line of the option.
             throw error.message.hasPrefix("\(list), line ")
-                ? error : ListPlaces.Place(list: list, line: entry.number).problem(error.message, error.code)
+                ? error : ListPlaces.Line(list: list, line: entry.number).problem(error.message, error.code)
         }
     }
 
@@ -141,7 +142,7 @@ final class DownloadQueue: Sendable {
         do throws(TowlineError) {
             try settings.apply(setting, try checked(setting, line.value))
         } catch {
-            throw ListPlaces.Place(list: list, line: line.number)
+            throw ListPlaces.Line(list: list, line: line.number)
                 .problem("\(setting.rawValue): \(error.message)", error.code)
         }
     }

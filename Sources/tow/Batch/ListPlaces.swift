@@ -4,7 +4,7 @@ import Synchronization
 /// only running downloads, however long the list is.
 final class ListPlaces: Sendable {
     /// A line of a list.
-    struct Place: Hashable {
+    struct Line: Hashable {
         /// The name of the list, safe to print.
         var list: String
         /// The number of the line, from 1.
@@ -25,9 +25,9 @@ final class ListPlaces: Sendable {
     func note(_ number: Int, list: Int, line: Int) { places.withLock { $0.append((number, list, line)) } }
 
     /// Returns the line of a running download; `nil` if it does not come from a list.
-    func place(of number: Int) -> Place? {
+    func line(of number: Int) -> Line? {
         let found = places.withLock { places in places.first { $0.number == number } }
-        return found.map { Place(list: names[$0.list], line: $0.line) }
+        return found.map { Line(list: names[$0.list], line: $0.line) }
     }
 
     /// Removes a download that has ended.

@@ -49,12 +49,12 @@ final class TallyingObserver: BatchObserver {
     private func placed(
         _ result: Result<CompletedTransfer, TowlineError>, _ number: Int
     ) -> Result<CompletedTransfer, TowlineError> {
-        guard case .failure(let error) = result, error.code != .cancelled, let place = places.place(of: number),
-            !error.message.hasPrefix("\(place.list), line ")
+        guard case .failure(let error) = result, error.code != .cancelled, let line = places.line(of: number),
+            !error.message.hasPrefix("\(line.list), line ")
         else { return result }
         return .failure(
             TowlineError(
-                error.code, place.text + error.message, status: error.status, systemError: error.systemError,
+                error.code, line.text + error.message, status: error.status, systemError: error.systemError,
                 networkFailure: error.networkFailure))
     }
 }

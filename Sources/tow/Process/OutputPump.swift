@@ -3,7 +3,8 @@ import TowlineThreads
 
 /// A writer of text from a source on a separate thread, so that code that reports progress never waits for a terminal.
 final class OutputPump: Sendable {
-    private struct State {
+    /// The output and the thread that writes to it.
+    private struct Writer {
         var output: OutputDescriptor
         var thread: PlatformThread?
         var isAwake = false
@@ -13,7 +14,7 @@ final class OutputPump: Sendable {
     /// The time in milliseconds to wait after a write, so that the next write contains more text.
     private static let gatherTime = 5
 
-    private let state: Mutex<State>
+    private let state: Mutex<Writer>
     /// The milliseconds between two reads of the source and of `isFinishing`; `nil` to read only after `wake`.
     private let interval: Int?
     private let wakeup = AutoResetEvent()
@@ -25,13 +26,13 @@ final class OutputPump: Sendable {
     init(descriptor: Int32, interval: Int?, take: @escaping @Sendable (_ isLast: Bool) -> String) {
         self.interval = interval
         self.take = take
-        state = Mutex(State(output: OutputDescriptor(descriptor)))
+        state = Mutex(Writer(output: OutputDescriptor(descriptor)))
         if interval != nil { state.withLock { start(&$0) } }
     }
 
     /// Starts the thread if it does not run yet. Without an interval, the first `wake` starts it: `wake` may never be
     /// called.
-    private func start(_ state: inout State) {
+    private func start(_ state: inout Writer) {
         guard state.thread == nil, !state.isFinishing else { return }
         state.thread = PlatformThread { [weak self] in self?.pump() }
     }

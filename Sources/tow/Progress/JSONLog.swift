@@ -101,9 +101,9 @@ struct JSONLog: Sendable {
     }
 
     private func addPlace(of number: Int, to object: inout JSONObject) {
-        guard let place = places.place(of: number) else { return }
-        object.add("list", place.list)
-        object.add("line", place.line)
+        guard let line = places.line(of: number) else { return }
+        object.add("list", line.list)
+        object.add("line", line.line)
     }
 
     /// Adds the last line of the output.

@@ -29,7 +29,7 @@ struct AddList {
         do throws(TowlineError) {
             _ = try HTTPURL(parsing: request.url)
         } catch {
-            throw ListPlaces.Place(list: list, line: entry.number).problem(error.message, error.code)
+            throw ListPlaces.Line(list: list, line: entry.number).problem(error.message, error.code)
         }
         for line in entry.options {
             let setting = try line.setting(in: list)
@@ -43,7 +43,7 @@ struct AddList {
                 default: throw TowlineError(.unusableOption, Self.notHere)
                 }
             } catch {
-                throw ListPlaces.Place(list: list, line: line.number)
+                throw ListPlaces.Line(list: list, line: line.number)
                     .problem("\(setting.rawValue): \(error.message)", error.code)
             }
         }

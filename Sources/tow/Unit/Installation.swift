@@ -36,7 +36,7 @@ struct Installation {
                 """)
         }
         let file = Self.file
-        guard file.state != .foreign else {
+        guard file.kind != .foreign else {
             throw TowlineError(
                 .destinationExists,
                 """
@@ -75,7 +75,7 @@ struct Installation {
     /// Stops `towd` and removes the unit file.
     static func remove() throws {
         let file = file
-        switch file.state {
+        switch file.kind {
         case .absent: return try removePackaged(file)
         case .foreign:
             throw TowlineError(

@@ -168,7 +168,7 @@ struct ServiceStatusCommand: AsyncParsableCommand {
         let manager = UserManager()
         let file = Installation.file
         let unit: String =
-            switch file.state {
+            switch file.kind {
             case .absent: "none installed by 'tow service install'"
             case .ours: file.path
             case .foreign: "\(file.path) (not written by 'tow service install')"

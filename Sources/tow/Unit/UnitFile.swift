@@ -9,7 +9,7 @@ struct UnitFile {
     init(configurationHome: String) { path = configurationHome + "/systemd/user/" + ServiceUnit.name }
 
     /// The kinds of file at the path.
-    enum State: Hashable {
+    enum Kind: Hashable {
         /// No file exists.
         case absent
         /// `tow service install` wrote the file.
@@ -18,7 +18,7 @@ struct UnitFile {
         case foreign
     }
 
-    var state: State {
+    var kind: Kind {
         guard access(path, F_OK) == 0 else { return .absent }
         let text = TextFile.read(path, limit: 1 << 20) ?? ""
         return text.hasPrefix(ServiceUnit.mark) ? .ours : .foreign

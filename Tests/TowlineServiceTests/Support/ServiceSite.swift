@@ -36,9 +36,8 @@ final class ServiceSite: Sendable {
         running = Task { try await service.run() }
         var port: Int?
         var listening = 0
-        for await place in service.places {
-            let place = try place.get()
-            port = place.port ?? port
+        for await endpoint in service.endpoints {
+            port = try endpoint.get().port ?? port
             listening += 1
             if listening == 1 + configuration.addresses.count { break }
         }

@@ -8,7 +8,8 @@ import Synchronization
 final class FollowUpGate: Sendable {
     static let room = 4
 
-    private struct State {
+    /// The number of follow-ups that run, and the tasks that wait to run theirs.
+    private struct Queue {
         var running = 0
         var numbers = 0
         /// The tasks that wait in `enter`, by their numbers.
@@ -19,7 +20,7 @@ final class FollowUpGate: Sendable {
         var first = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Queue())
 
     /// The number of tasks that wait in `enter`.
     var waiting: Int { state.withLock { $0.waiting.count } }

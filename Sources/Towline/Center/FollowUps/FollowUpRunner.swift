@@ -15,7 +15,8 @@ final class FollowUpRunner: Sendable {
         var task: Task<Void, Never>
     }
 
-    private struct State {
+    /// The newest task of each download, and whether the runner has closed.
+    private struct Tasks {
         var followers: [DownloadID: Follower] = [:]
         var isClosed = false
     }
@@ -25,7 +26,7 @@ final class FollowUpRunner: Sendable {
     private let performer: any FollowUpPerformer
     private let failures: RegistryFailures
     private let gate = FollowUpGate()
-    private let state = Mutex(State())
+    private let state = Mutex(Tasks())
 
     init(registry: any Registry, performer: any FollowUpPerformer, failures: RegistryFailures) {
         (self.registry, self.performer, self.failures) = (registry, performer, failures)

@@ -10,7 +10,8 @@ final class JournalCache: Sendable {
         var readAt: ContinuousClock.Instant
     }
 
-    private struct State {
+    /// The cached summaries, and the number of calls that removed some.
+    private struct Contents {
         var entries: [DownloadID: Entry] = [:]
         /// The number of calls of `forget`. A changed number means that a summary that was just read may be outdated
         /// and is not cached.
@@ -24,7 +25,7 @@ final class JournalCache: Sendable {
     private static let life = Duration.seconds(10)
 
     private let files: any DownloadFiles
-    private let state = Mutex(State())
+    private let state = Mutex(Contents())
 
     init(_ files: any DownloadFiles) { self.files = files }
 

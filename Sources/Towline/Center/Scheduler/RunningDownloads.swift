@@ -22,14 +22,15 @@ final class RunningDownloads: Sendable {
         var write: EndWrite?
     }
 
-    private struct State {
+    /// The downloads that run and those that are about to run.
+    private struct Contents {
         var entries: [DownloadID: Entry] = [:]
         /// The downloads that are being marked as active in the registry. After these tasks, the transfers exist.
         var claims: [DownloadID: Task<Void, Never>] = [:]
         var isClosed = false
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(Contents())
 
     // MARK: Closing
 
