@@ -63,7 +63,7 @@ struct FileChanges: Sendable {
     ///
     /// - Parameter holdsBytes: `true` if written bytes are discarded.
     /// - Returns: the error with which the transfer fails instead; `nil` if it may restart.
-    mutating func count(_ restart: Restart, holdsBytes: Bool, _ terms: TransferTerms) -> TowlineError? {
+    mutating func countRestart(_ restart: Restart, holdsBytes: Bool, _ terms: TransferTerms) -> TowlineError? {
         let reason = restart.reason
         if restart.isChange, !terms.restartsChanged { return .changed(terms.source, reason) }
         if terms.isStream, holdsBytes {

@@ -34,5 +34,5 @@ struct TransferEvidence: Sendable {
 extension TransferEvidence {
     /// `true` if flipped bits are detected only by a digest of each response, because no checksum of the file is known.
     /// Responses then are not stopped early.
-    var needsWholeAnswers: Bool { digests.areSent && checksums.isEmpty }
+    var needsWholeResponses: Bool { digests.areSent && checksums.isEmpty }
 }

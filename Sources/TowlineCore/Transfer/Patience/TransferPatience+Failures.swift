@@ -87,7 +87,7 @@ extension TransferPatience {
                 reason: reason, code: RetryPolicy.exhausted(kind), cause: TowlineError.NetworkFailure(kind),
                 limit: limit,
                 isTooMany: isTooMany)
-            return count(failure, evidence, &sources, work.ledger, context)
+            return countFailure(failure, evidence, &sources, work.ledger, context)
         }
     }
 
@@ -232,7 +232,7 @@ extension TransferPatience {
             return Reaction(actions, .primaryFailed(error))
         }
         let failure = Failure(reason: reason, wait: retryAfter, isTooMany: overloaded)
-        return actions + count(failure, evidence, &sources, work.ledger, context)
+        return actions + countFailure(failure, evidence, &sources, work.ledger, context)
     }
 
     /// Returns the facts about a refused request that decide whether it is repeated without Range.

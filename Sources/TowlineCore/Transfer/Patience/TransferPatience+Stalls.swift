@@ -38,7 +38,8 @@ extension TransferPatience {
         }
         guard !isFruitless(attempt, work, context) else {
             return actions
-                + count(Failure(reason: reason, cause: .responseTimedOut), evidence, &sources, work.ledger, context)
+                + countFailure(
+                    Failure(reason: reason, cause: .responseTimedOut), evidence, &sources, work.ledger, context)
         }
         let text = "\(reason). Opening a new connection"
         return Reaction(actions + [.notice(TransferNotice(.info, .retrying, text))])
@@ -64,7 +65,7 @@ extension TransferPatience {
         }
         let failure = Failure(
             reason: "the connection to the server is too slow (\(rate)/s)", cause: .responseTimedOut)
-        return actions + count(failure, evidence, &sources, work.ledger, context)
+        return actions + countFailure(failure, evidence, &sources, work.ledger, context)
     }
 
     /// Starts a connection for the rest of a slow one, which continues until the new one delivers bytes.
@@ -74,7 +75,7 @@ extension TransferPatience {
     ) -> [TransferAction] {
         // Two attempts never write to a stream at once, nor do two sources if only a checksum proves the bytes.
         guard !terms.isStream, sources.mirrors.isEmpty, slow.position > slow.plan.lease.lowerBound,
-            !evidence.needsWholeAnswers, let rest = work.ledger.lease(of: slow.id), !rest.isEmpty
+            !evidence.needsWholeResponses, let rest = work.ledger.lease(of: slow.id), !rest.isEmpty
         else { return work.dismiss(slow.id) }
         work.ledger.shrink(slow.id, to: rest.lowerBound)
         let isPlain = evidence.ranges.doubt.takePlain(beginsAnew: evidence.beginsAnew(work.ledger))

@@ -44,7 +44,7 @@ struct TransferPatience: Sendable {
     }
 
     /// Counts an attempt at the primary source that received no bytes, and waits before the next one, or fails.
-    mutating func count(
+    mutating func countFailure(
         _ failure: Failure, _ evidence: TransferEvidence, _ sources: inout TransferSources, _ ledger: RangeLedger,
         _ context: TransferContext
     ) -> Reaction {

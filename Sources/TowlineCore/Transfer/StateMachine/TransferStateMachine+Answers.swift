@@ -11,9 +11,8 @@ extension TransferStateMachine {
             return perform(sources.answered(attempt, index, verdict, &evidence, &work, &patience, context))
         }
         // From a primary that is no longer used, only a fitting partial response counts.
-        if sources.primary.leftOut != nil, case .partial = verdict {
-        } else if sources.primary.leftOut != nil {
-            return work.dismiss(id)
+        if sources.primary.leftOut != nil {
+            guard case .partial = verdict else { return work.dismiss(id) }
         }
         if work.isExperiment(attempt, context), let refusal = ConnectionRefusal(verdict) {
             return perform(patience.giveBack(attempt, refusal, &evidence, &sources, &work, context))
@@ -68,7 +67,8 @@ extension TransferStateMachine {
         // Before the first byte, a login page usually outlasts every useful wait.
         case .webPage(let reason):
             return work.dismiss(id)
-                + perform(patience.count(.init(reason: reason, limit: 2), evidence, &sources, work.ledger, context))
+                + perform(
+                    patience.countFailure(.init(reason: reason, limit: 2), evidence, &sources, work.ledger, context))
         case .permanent(let error):
             // After good responses, a single invalid response is a fault of that connection.
             if evidence.isConfirmed, error.code == .invalidResponse {

@@ -46,7 +46,7 @@ extension TransferStateMachine {
     /// Cancels attempts whose assigned bytes others have written, as after a race. If such an attempt would have
     /// received bytes that differ from the written ones, later responses show the difference as well.
     private mutating func dismissBeaten(_ context: TransferContext) -> [TransferAction] {
-        guard !evidence.needsWholeAnswers else { return [] }
+        guard !evidence.needsWholeResponses else { return [] }
         var actions: [TransferAction] = []
         for attempt in work.beaten {
             // A server that responds only after another response has ended does not serve two connections.

@@ -177,7 +177,7 @@ package struct TransferStateMachine: Sendable {
         if case .draining(.end) = phase { return [] }
         let reason = restart.reason
         let held = work.ledger.written.count
-        if let error = evidence.changes.count(restart, holdsBytes: held > 0, terms) { return fail(error) }
+        if let error = evidence.changes.countRestart(restart, holdsBytes: held > 0, terms) { return fail(error) }
         patience.wait(before: restart, discards: evidence.changes.discards, &sources, jitter: jitter, now: now)
         (evidence.changes.isConfirming, evidence.changes.confirmations) = (false, 0)
         evidence.changes.fileChanged = restart.isChange

@@ -195,7 +195,7 @@ struct SegmentPlanner {
     /// serves no reader is closed, and its remaining bytes are missing again. Idempotent.
     private func serveReaders(_ work: inout TransferWork) -> [TransferAction] {
         // If only a digest of each response reveals flipped bits, no response is cut, and bytes arrive in order.
-        guard !work.wanted.isEmpty, !evidence.needsWholeAnswers else { return [] }
+        guard !work.wanted.isEmpty, !evidence.needsWholeResponses else { return [] }
         var actions: [TransferAction] = []
         var serving: Set<AttemptID> = []
         for first in work.awaited.map(\.lowerBound) {

@@ -193,7 +193,7 @@ extension TransferWork {
     mutating func shed(_ evidence: TransferEvidence) -> [TransferAction] {
         guard further.hasSurplus else { return [] }
         further.hasSurplus = false
-        guard !evidence.needsWholeAnswers else { return [] }
+        guard !evidence.needsWholeResponses else { return [] }
         let youngest = live.sorted { $0.plan.id.value > $1.plan.id.value }
         return youngest.prefix(max(0, live.count - budget.target)).flatMap { attempt in
             guard attempt.isAccepted, let range = ledger.lease(of: attempt.plan.id) else {
@@ -209,7 +209,7 @@ extension TransferWork {
     /// `true` if a running response has written bytes that only its own digest checks (RFC 9530 §2). Once every byte is
     /// written, the transfer waits until the response ends and is compared, or is closed because it stalls.
     func awaitsDigests(_ evidence: TransferEvidence) -> Bool {
-        evidence.needsWholeAnswers
+        evidence.needsWholeResponses
             && live.contains { $0.isAccepted && $0.position > $0.plan.lease.lowerBound }
     }
 
@@ -234,7 +234,7 @@ extension TransferWork {
     /// Returns the attempts whose assigned ranges may be divided. A response that only its own digest checks is not
     /// cut.
     func splittable(_ evidence: TransferEvidence, _ context: TransferContext) -> [SplitPolicy.Runner] {
-        if evidence.needsWholeAnswers || isHeldBack(context) { return [] }
+        if evidence.needsWholeResponses || isHeldBack(context) { return [] }
         if isTooYoung(context) { return [] }
         // Before the first attempt ends, a rate mainly shows how long its connection exists, so shares are equal.
         let isFirstRound = pace.typicalRate == nil
