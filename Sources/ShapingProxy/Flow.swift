@@ -20,7 +20,8 @@ struct Flow {
 
     var isReadable = true
     var isWritable = false
-    private(set) var delivered: Int64 = 0
+    /// The number of bytes that this direction has delivered.
+    private(set) var deliveredBytes: Int64 = 0
     /// `true` after the end of the source was passed to the sink.
     private(set) var isFinished = false
     /// The number of delivered bytes after which the direction stalls.
@@ -28,8 +29,8 @@ struct Flow {
     /// The number of delivered bytes after which the connection is reset.
     var breaksAt = Int64.max
     /// `true` if the direction has reached `breaksAt`.
-    var isReset: Bool { delivered >= breaksAt }
-    var isStalled: Bool { delivered >= stallsAt }
+    var isReset: Bool { deliveredBytes >= breaksAt }
+    var isStalled: Bool { deliveredBytes >= stallsAt }
 
     private let source: Int32
     private let sink: Int32
@@ -125,7 +126,7 @@ struct Flow {
     private mutating func handOn(_ now: Int64) -> Outcome {
         var moved = false
         while isWritable, case let length = self.due.arrivals.front(now), length > 0 {
-            let limit = Int(min(Int64(length), stallsAt - delivered, breaksAt - delivered))
+            let limit = Int(min(Int64(length), stallsAt - deliveredBytes, breaksAt - deliveredBytes))
             let count = ring.send(to: sink, limit: limit)
             guard count > 0 else {
                 guard errno == EAGAIN || errno == EINTR else { return .broken }
@@ -133,7 +134,7 @@ struct Flow {
                 break
             }
             moved = true
-            delivered += Int64(count)
+            deliveredBytes += Int64(count)
             self.due.arrivals.remove(count)
             if delay > 0 {
                 self.due.acknowledgements.append(count, due: now + delay)

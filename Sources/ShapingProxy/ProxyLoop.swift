@@ -71,10 +71,10 @@ struct ProxyLoop {
         first = (first + 1) % connections.count
         for offset in connections.indices {
             let slot = (first + offset) % connections.count
-            guard let before = connections[slot]?.down.delivered,
+            guard let before = connections[slot]?.down.deliveredBytes,
                 let outcome = connections[slot]?.step(now, link: &link)
             else { continue }
-            statistics.bytes += (connections[slot]?.down.delivered ?? before) - before
+            statistics.bytes += (connections[slot]?.down.deliveredBytes ?? before) - before
             switch outcome {
             case .moved: next = 0
             case .waits(let time): next = min(next, time)

@@ -79,7 +79,7 @@ struct AttemptAnswerTests {
     func noByte() throws {
         let bench = try replacing()
         bench.writer.ended(.complete(.delimited))
-        guard case .delivered(_, .whole(let facts))? = bench.reports.first, bench.reports.count == 1 else {
+        guard case .answeredAndEnded(_, .whole(let facts))? = bench.reports.first, bench.reports.count == 1 else {
             Issue.record("\(bench.reports)")
             return
         }
@@ -112,7 +112,7 @@ struct AttemptAnswerTests {
             }
         }
         bench.writer.ended(.complete(.delimited))
-        if case .delivered(_, let verdict)? = bench.reports.first {
+        if case .answeredAndEnded(_, let verdict)? = bench.reports.first {
             if case .webPage = verdict { return nil }
             bench.writer.attach(sink: bench.sink, slot: nil, lease: ByteRange(0, .max))
             #expect(WriterBench.word(bench.writer.conclude()) == "complete")

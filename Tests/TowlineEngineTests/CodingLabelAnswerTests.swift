@@ -23,7 +23,7 @@ struct CodingLabelAnswerTests {
         }
         if isWhole { bench.writer.ended(.complete(.delimited)) }
         switch bench.reports.first {
-        case .answered(_, let verdict)?, .delivered(_, let verdict)?:
+        case .answered(_, let verdict)?, .answeredAndEnded(_, let verdict)?:
             return try #require(verdict.whole).contentCoding
         default: return "waits"
         }

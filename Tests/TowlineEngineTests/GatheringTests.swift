@@ -33,7 +33,7 @@ struct GatheringTests {
     }
 
     private func isDelivered(_ bench: WriterBench) -> Bool {
-        guard bench.reports.count == 1, case .delivered(AttemptID(7), _) = bench.reports[0] else { return false }
+        guard bench.reports.count == 1, case .answeredAndEnded(AttemptID(7), _) = bench.reports[0] else { return false }
         return true
     }
 
@@ -107,7 +107,8 @@ struct GatheringTests {
         #expect(bench.body(ByteRange(2000, Self.length)) == "consumed")
         #expect(bench.reports.isEmpty)
         bench.writer.ended(.complete(framing))
-        guard case .delivered(AttemptID(7), .whole(let facts))? = bench.reports.first, bench.reports.count == 1 else {
+        guard case .answeredAndEnded(AttemptID(7), .whole(let facts))? = bench.reports.first, bench.reports.count == 1
+        else {
             Issue.record("\(bench.reports)")
             return
         }
@@ -123,7 +124,7 @@ struct GatheringTests {
         _ = bench.writer.receivedHead(endless(.http1_1))
         bench.body(ByteRange(0, 1200))
         bench.writer.ended(.failed(TransportFailure(.bodyCut, "reset")))
-        guard case .delivered(AttemptID(7), .whole(let facts))? = bench.reports.first else {
+        guard case .answeredAndEnded(AttemptID(7), .whole(let facts))? = bench.reports.first else {
             Issue.record("\(bench.reports)")
             return
         }
@@ -217,8 +218,8 @@ struct GatheringTests {
         if length > 0 { #expect(bench.body(ByteRange(0, Int64(length))) == "consumed") }
         #expect(bench.reports.isEmpty)
         bench.writer.ended(.complete(.delimited))
-        guard case .delivered(AttemptID(7), .redirect(location: "/there", nil, retryAfter: nil))? = bench.reports.first,
-            bench.reports.count == 1
+        guard bench.reports.count == 1,
+            case .answeredAndEnded(AttemptID(7), .redirect(location: "/there", nil, retryAfter: nil)) = bench.reports[0]
         else {
             Issue.record("\(bench.reports)")
             return
@@ -303,7 +304,7 @@ struct GatheringTests {
         bench.writer.bodyDeadlinePassed()
         if !endsFirst { attach(bench) }
         bench.writer.ended(.complete(.delimited))
-        guard case .arrived(AttemptID(7)) = bench.reports.last, bench.reports.count == 2 else {
+        guard case .bodyEnded(AttemptID(7)) = bench.reports.last, bench.reports.count == 2 else {
             Issue.record("not told of: \(bench.reports)")
             return
         }

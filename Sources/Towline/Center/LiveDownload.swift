@@ -29,7 +29,7 @@ final class LiveDownload: TransferObserver {
         var isDirty = false
         var entries: [TimelineEntry] = []
         /// A change that could not be written to the registry. The next change includes it.
-        var untold: RegistryChange?
+        var unwrittenChange: RegistryChange?
         var intent = Intent.none
         var runner: TransferRunner?
         /// A closure that is called once, when a command such as pause ends the transfer.
@@ -144,8 +144,8 @@ final class LiveDownload: TransferObserver {
     /// is `true` the number of downloaded bytes. The caller writes them. `nil` if nothing changed.
     func takeChange(progress: Bool) -> RegistryChange? {
         fields.withLock { fields in
-            var change = fields.untold ?? RegistryChange(id)
-            fields.untold = nil
+            var change = fields.unwrittenChange ?? RegistryChange(id)
+            fields.unwrittenChange = nil
             let transfer = fields.transfer
             if let name = transfer.name, name != fields.record.name {
                 fields.record.name = name
@@ -171,7 +171,7 @@ final class LiveDownload: TransferObserver {
         fields.withLock { fields in
             var change = change
             change.entries = change.entries.suffix(Self.mostNotes)
-            fields.untold = change
+            fields.unwrittenChange = change
         }
     }
 

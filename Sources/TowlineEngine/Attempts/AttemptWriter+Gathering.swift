@@ -69,11 +69,11 @@ extension AttemptWriter {
     }
 
     /// Returns the report of a response that ended before it was reported.
-    func delivery(of verdict: ResponseVerdict, _ delay: Delay) -> Report {
-        guard case .firstBytes(let decision) = delay else { return .delivered(plan.id, verdict) }
+    func endReport(of verdict: ResponseVerdict, _ delay: Delay) -> Report {
+        guard case .firstBytes(let decision) = delay else { return .answeredAndEnded(plan.id, verdict) }
         // Without all of its bytes, nothing is known about it.
-        guard framing != nil else { return .ended(plan.id, deliveredResult) }
-        return .delivered(plan.id, decision.verdict(verdict, after: gathered).ending(at: Int64(gathered.count)))
+        guard framing != nil else { return .ended(plan.id, resultOfEnd) }
+        return .answeredAndEnded(plan.id, decision.verdict(verdict, after: gathered).ending(at: Int64(gathered.count)))
     }
 
     /// Returns the number of bytes of memory to reserve for a response that is, or may be, a whole small file; `nil` if
@@ -97,19 +97,19 @@ extension AttemptWriter {
     /// The number of bytes of memory to reserve for a body of unknown length.
     private static let usualLength: Int64 = 16 << 10
 
-    /// The result of an attempt that was reported as `delivered`, before `conclude` writes its bytes.
-    var deliveredResult: AttemptResult { AttemptResult(end) }
+    /// The result of an attempt that was reported as `answeredAndEnded`, before `conclude` writes its bytes.
+    var resultOfEnd: AttemptResult { AttemptResult(end) }
 }
 
 extension AttemptWriter: BufferedBody {
-    /// Returns whether the complete file is in memory. Valid after the report `delivered`.
+    /// Returns whether the complete file is in memory. Valid after the report `answeredAndEnded`.
     var holdsWhole: Bool { framing != nil && (Int64(gathered.count) == response.end || !response.hasLength) }
 
-    /// The way in which the end of the body of a `delivered` response was recognized; `nil` if the response was cut
-    /// short.
+    /// The way in which the end of the body was recognized; `nil` if the response was cut short. Valid after the report
+    /// `answeredAndEnded`.
     var framing: AttemptEnd.Framing? { if case .complete(let framing) = end { framing } else { nil } }
 
-    /// The bytes of a `delivered` response. A reader drops its copy before `release`.
+    /// The bytes of a response reported as `answeredAndEnded`. A reader drops its copy before `release`.
     var held: [UInt8] { gathered }
 
     func release() { buffers.give(&gathered) }

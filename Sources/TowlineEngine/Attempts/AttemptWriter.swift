@@ -15,11 +15,11 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case answered(AttemptID, ResponseVerdict)
         case ended(AttemptID, AttemptResult)
         /// The first bytes of an attempt that runs besides others are written.
-        case delivers(AttemptID)
+        case firstBytesWritten(AttemptID)
         /// The response came and ended before it was reported: its body is in memory until `conclude`.
-        case delivered(AttemptID, ResponseVerdict)
+        case answeredAndEnded(AttemptID, ResponseVerdict)
         /// The attempt ended after its head was reported, and before `attach`. `conclude` writes the bytes in memory.
-        case arrived(AttemptID)
+        case bodyEnded(AttemptID)
     }
 
     /// The state of an attempt.
@@ -264,7 +264,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private func segment(_ attachment: Attachment, from cursor: Int64) -> SegmentWriter {
         SegmentWriter(
             attachment, from: cursor, responseEnd: response.end, digest: response.digest, flow: flow, stages: stages,
-            clock: clock, delivers: plan.isFurther ? { [report, id = plan.id] in report(.delivers(id)) } : nil)
+            clock: clock,
+            onFirstBytes: plan.isFurther ? { [report, id = plan.id] in report(.firstBytesWritten(id)) } : nil)
     }
 
     func flush() -> Bool {
@@ -291,10 +292,10 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         switch phase {
         case .unreported(let verdict, let delay):
             phase = .over(end)
-            report(delivery(of: verdict, delay))
+            report(endReport(of: verdict, delay))
         case .reported(isPaused: false):
             phase = .over(end)
-            report(.arrived(plan.id))
+            report(.bodyEnded(plan.id))
         default:
             let result = result(after: end)
             release()
@@ -302,11 +303,12 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
     }
 
-    /// Writes the bytes in memory of a `delivered` or `arrived` response to the part file of `attach`, or drops them
-    /// without one. Returns the attempt's result. Call once: the transport no longer uses this attempt.
+    /// Writes the bytes in memory to the part file of `attach`, or drops them without one, after the report
+    /// `answeredAndEnded` or `bodyEnded`. Returns the attempt's result. Call once: the transport no longer uses
+    /// this attempt.
     func conclude() -> AttemptResult { result(after: end) }
 
-    /// The end of an attempt that was reported as `delivered` or `arrived`.
+    /// The end of an attempt that was reported as `answeredAndEnded` or `bodyEnded`.
     var end: AttemptEnd { if case .over(let end) = phase { end } else { .cancelled } }
 
     /// Writes all bytes that are still in memory, and returns the result of the attempt.

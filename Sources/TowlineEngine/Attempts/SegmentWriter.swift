@@ -34,14 +34,14 @@ final class SegmentWriter {
     /// The end of the bytes that the journal records as written, and the time of the last mark that was due by time.
     private var marked: (end: Int64, at: Duration)
     /// Called once, after the first bytes are written.
-    private var delivers: (() -> Void)?
+    private var onFirstBytes: (() -> Void)?
     /// The reason why the writer stopped the attempt; `nil` if it did not.
     private(set) var result: AttemptResult?
 
     /// Creates a writer whose first byte has the offset `cursor`, before or at the start of the range.
     init(
         _ attachment: Attachment, from cursor: Int64, responseEnd: Int64, digest: (any ContentHasher)?,
-        flow: FlowControl, stages: StagePool, clock: @escaping @Sendable () -> Duration, delivers: (() -> Void)?
+        flow: FlowControl, stages: StagePool, clock: @escaping @Sendable () -> Duration, onFirstBytes: (() -> Void)?
     ) {
         sink = attachment.sink
         slot = attachment.slot
@@ -53,7 +53,7 @@ final class SegmentWriter {
         self.flow = flow
         self.stages = stages
         self.clock = clock
-        self.delivers = delivers
+        self.onFirstBytes = onFirstBytes
     }
 
     // MARK: Bytes in memory
@@ -114,7 +114,7 @@ final class SegmentWriter {
         cursor += Int64(count)
         flow.written(upTo: cursor)
         try mark()
-        if delivers != nil, cursor > start { delivers.take()?() }
+        if onFirstBytes != nil, cursor > start { onFirstBytes.take()?() }
     }
 
     /// Writes the bytes in `stage`.

@@ -33,8 +33,9 @@ struct SmallFileRun {
         let source: String
 
         /// Returns the verdict on the response if the only event reports that it arrived completely; otherwise `nil`.
-        func delivered(in events: [TransferMailbox.Event]) -> ResponseVerdict? {
-            guard events.count == 1, case .attempt(.delivered(let id, let verdict)) = events[0], id == writer.plan.id
+        func completeResponse(in events: [TransferMailbox.Event]) -> ResponseVerdict? {
+            guard events.count == 1, case .attempt(.answeredAndEnded(let id, let verdict)) = events[0],
+                id == writer.plan.id
             else { return nil }
             return verdict
         }
@@ -50,7 +51,7 @@ struct SmallFileRun {
             events = await firstEvents()
         }
         var isOver = false
-        if let verdict = request.delivered(in: events), let facts = whole(verdict, request) {
+        if let verdict = request.completeResponse(in: events), let facts = whole(verdict, request) {
             services.board.answered(verdict, from: request.writer.plan.url.origin)
             trace(verdict, of: request, "publish the file")
             do throws(TowlineError) {
@@ -147,7 +148,9 @@ struct SmallFileRun {
     /// Sends the request to the target of a redirect, after the request `last`. Returns `nil` if the response is no
     /// redirect, or if a `TransferRun` must decide more.
     private func follow(_ last: Request, _ events: [TransferMailbox.Event]) -> Request? {
-        guard let verdict = last.delivered(in: events), case .redirect(_, let linked, _) = verdict else { return nil }
+        guard let verdict = last.completeResponse(in: events), case .redirect(_, let linked, _) = verdict else {
+            return nil
+        }
         let terms = TransferTerms(item.options)
         guard let target = target(of: verdict, after: last.writer.plan, terms) else { return nil }
         let host = services.board.state(of: target.origin)
@@ -275,7 +278,7 @@ struct SmallFileRun {
     /// Records the end of a request whose complete response arrived.
     private func end(_ request: Request) {
         launcher.noteLongStream(request.writer)
-        launcher.ended(request.writer, request.writer.deliveredResult)
+        launcher.ended(request.writer, request.writer.resultOfEnd)
     }
 }
 

@@ -10,7 +10,7 @@ struct TransferAttempts {
     private(set) var writers: [AttemptWriter] = []
     private var slots: [(id: AttemptID, slot: any JournalSlot)] = []
     /// The attempt whose complete response is being handled while its body is in memory; `nil` without one.
-    private(set) var delivered: AttemptID?
+    private(set) var completeResponse: AttemptID?
     /// The first request, sent before this transfer was created; `nil` if none was sent, or after it was taken over or
     /// cancelled.
     private(set) var headStart: HeadStart?
@@ -78,11 +78,11 @@ struct TransferAttempts {
         slots.removeAll { $0.id == id }
         if let slot { slots.append((id, slot)) }
         writer.attach(sink: part.sink, slot: slot, lease: lease.clipped(to: launcher.options.maximumSize))
-        if delivered != id { services.transport.proceed(id) }
+        if completeResponse != id { services.transport.proceed(id) }
     }
 
     /// Cancels an attempt, unless its body is in memory.
-    func cancel(_ id: AttemptID) { if delivered != id { services.transport.cancel(id) } }
+    func cancel(_ id: AttemptID) { if completeResponse != id { services.transport.cancel(id) } }
 
     // MARK: Responses
 
@@ -98,13 +98,13 @@ struct TransferAttempts {
     }
 
     /// Records that the complete response of an attempt, whose body is in memory, is being handled.
-    mutating func beginDelivery(of id: AttemptID) { delivered = id }
+    mutating func beginCompleteResponse(of id: AttemptID) { completeResponse = id }
 
     /// Returns the receiver of the response that is in memory, which is handled now; `nil` without one.
-    mutating func takeDelivered() -> AttemptWriter? { delivered.take().flatMap { writer($0) } }
+    mutating func takeCompleteResponse() -> AttemptWriter? { completeResponse.take().flatMap { writer($0) } }
 
     /// `true` if the complete body of the response that is being handled is in memory.
-    var isAtHand: Bool { delivered.flatMap { writer($0)?.holdsWhole } ?? false }
+    var isAtHand: Bool { completeResponse.flatMap { writer($0)?.holdsWhole } ?? false }
 
     // MARK: Ending
 

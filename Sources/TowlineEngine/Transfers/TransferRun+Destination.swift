@@ -70,7 +70,7 @@ extension TransferRun {
                 try destination.openNumbered(directory, plan, isAtHand: attempts.isAtHand)
             }
         }
-        if destination.proof == nil { concludeDelivered() }
+        if destination.proof == nil { concludeCompleteResponse() }
     }
 
     // MARK: Checksums of existing files
@@ -99,7 +99,7 @@ extension TransferRun {
                 }
             }
         }
-        if turn.waitingForName == nil { concludeDelivered() }
+        if turn.waitingForName == nil { concludeCompleteResponse() }
     }
 
     private nonisolated(nonsending) func compareChecksum(_ proof: Destination.Proof) async throws(TowlineError) {

@@ -126,9 +126,9 @@ final class TransferRun {
             step(.answered(id, verdict), context(id, verdict))
             if TickPolicy.isLong(machine) { ticker.start() }
         case .attempt(.ended(let id, let result)): attemptEnded(id, result)
-        case .attempt(.delivers): step(.tick)
-        case .attempt(.delivered(let id, let verdict)): delivered(id, verdict)
-        case .attempt(.arrived(let id)): if let writer = attempts.writer(id) { attemptEnded(id, writer.conclude()) }
+        case .attempt(.firstBytesWritten): step(.tick)
+        case .attempt(.answeredAndEnded(let id, let verdict)): answeredAndEnded(id, verdict)
+        case .attempt(.bodyEnded(let id)): if let writer = attempts.writer(id) { attemptEnded(id, writer.conclude()) }
         case .storage(let event, let sink):
             // An event of an older part file does not concern the part file that replaced it.
             guard sink == nil || sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
@@ -206,16 +206,16 @@ final class TransferRun {
 
     /// Handles a response whose complete body is in memory: first performs the actions for its head, such as creating
     /// the part file, then writes the body.
-    private func delivered(_ id: AttemptID, _ verdict: ResponseVerdict) {
+    private func answeredAndEnded(_ id: AttemptID, _ verdict: ResponseVerdict) {
         noteResponse(of: id, verdict)
-        attempts.beginDelivery(of: id)
+        attempts.beginCompleteResponse(of: id)
         step(.answered(id, verdict), context(id, verdict))
-        if destination.proof == nil, turn.waitingForName == nil { concludeDelivered() }
+        if destination.proof == nil, turn.waitingForName == nil { concludeCompleteResponse() }
     }
 
     /// Writes or drops the body of the response that is in memory, and handles the end of its attempt.
-    func concludeDelivered() {
-        if let writer = attempts.takeDelivered() { attemptEnded(writer.plan.id, writer.conclude()) }
+    func concludeCompleteResponse() {
+        if let writer = attempts.takeCompleteResponse() { attemptEnded(writer.plan.id, writer.conclude()) }
     }
 
     private func attemptEnded(_ id: AttemptID, _ result: AttemptResult) {
