@@ -17,7 +17,7 @@ import TowlineEngine
         private(set) var calls: [FollowUp] = []
         private(set) var names: [String] = []
         private(set) var mostAtOnce = 0
-        private var running = 0
+        private(set) var running = 0
         private var isHeld: Bool
         private var onCall: @Sendable () async -> Void = {}
 
@@ -84,7 +84,7 @@ import TowlineEngine
             await steps.letGo()
         } else {
             await steps.letGo()
-            try await scene.wait { !scene.center.followUps.isPerforming(id) }
+            try await scene.wait { await steps.running == 0 }
             #expect(try await scene.registry.download(id)?.state != .finished)
         }
         try await scene.wait { try await scene.center.list.snapshot(id).followUp == .done }

@@ -70,9 +70,6 @@ final class FollowUpRunner: Sendable {
         await follower.task.value
     }
 
-    /// Returns whether a task performs follow-ups of a download.
-    func isPerforming(_ id: DownloadID) -> Bool { state.withLock { $0.followers[id] != nil } }
-
     /// Continues the follow-ups that an earlier process left incomplete. Called at launch.
     func resume(_ publish: @escaping Publish) async throws(TowlineError) {
         for name in try await registry.values(prefix: Self.prefix).keys {
