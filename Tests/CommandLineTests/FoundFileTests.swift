@@ -238,7 +238,7 @@ struct FoundFileTests {
     }
 
     /// A file that takes minutes to read blocks neither the rest of a list nor a user who interrupts.
-    @Test func aLongFileIsReadBesideEverythingElse() async throws {
+    @Test(.timeLimit(.minutes(1))) func aLongFileIsReadBesideEverythingElse() async throws {
         let server = try await server()
         let place = try TestDirectory()
         let sum = try checksum(TestDirectory())

@@ -162,7 +162,7 @@ import Testing
 
     /// A service started by `tow add` is handed over to systemd with its list; afterwards `tow add` starts it through
     /// systemd.
-    @Test func whatRunsIsHandedOver() async throws {
+    @Test(.timeLimit(.minutes(2))) func whatRunsIsHandedOver() async throws {
         let home = try Home()
         try FileManager.default.createDirectory(
             at: home.directory.file(".config/towline"), withIntermediateDirectories: true)
@@ -204,7 +204,7 @@ import Testing
     }
 
     /// The command also ends a service that `tow add` started.
-    @Test func whatRunsIsStopped() async throws {
+    @Test(.timeLimit(.minutes(2))) func whatRunsIsStopped() async throws {
         let home = try Home(control: nil)
         try FileManager.default.createDirectory(
             at: home.directory.file(".config/towline"), withIntermediateDirectories: true)

@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import TowlineCore
 
@@ -5,6 +6,11 @@ import TowlineCore
 
 @Suite("The number of downloads of a batch that begin")
 struct BatchSlotsTests {
+    /// A time that a test advances.
+    private final class Time: Sendable {
+        let now = Mutex(Duration.seconds(1))
+    }
+
     @Test("a fetched download frees its slot, and so does one that ended; each once", .timeLimit(.minutes(1)))
     func room() async {
         let slots = BatchSlots(BatchConcurrency(fixed: 2))
@@ -33,8 +39,7 @@ struct BatchSlotsTests {
             taken.append(slot)
         }
         let next = Task { await slots.take() }
-        try? await Task.sleep(for: .milliseconds(50))
-        #expect(slots.isWaitedFor)
+        while !slots.isWaitedFor { await Task.yield() }
         taken[0].ended()
         _ = await next.value
         #expect(!slots.isWaitedFor)
@@ -47,8 +52,6 @@ struct BatchSlotsTests {
         first.fetched(.none)
         let second = Task { await slots.take() }
         while !slots.isWaitedFor { await Task.yield() }
-        try? await Task.sleep(for: .milliseconds(20))
-        #expect(slots.isWaitedFor)
         first.ended()
         _ = await second.value
     }
@@ -97,21 +100,20 @@ struct BatchSlotsTests {
             #expect(resting[resting.count - 1].rest(for: .seconds(1), isAsked: false))
         }
         let next = Task { await slots.take() }
-        try? await Task.sleep(for: .milliseconds(50))
-        #expect(slots.isWaitedFor)
+        while !slots.isWaitedFor { await Task.yield() }
         // A download that takes its slot back no longer counts as waiting with an open journal.
         #expect(resting[0].takeBack())
         _ = await next.value
         let after = Task { await slots.take() }
-        try? await Task.sleep(for: .milliseconds(50))
-        #expect(slots.isWaitedFor)
+        while !slots.isWaitedFor { await Task.yield() }
         resting[0].ended()
         _ = await after.value
     }
 
     @Test("a distant host gets more downloads, and fewer when an attempt fails", .timeLimit(.minutes(1)))
     func search() async throws {
-        let slots = BatchSlots(BatchConcurrency())
+        let time = Time()
+        let slots = BatchSlots(BatchConcurrency()) { time.now.withLock(\.self) }
         let url = try HTTPURL(parsing: "http://far.example/a")
         let origin = url.origin
         let item = BatchRoster.Item(
@@ -122,7 +124,7 @@ struct BatchSlotsTests {
                 taken.append(await slots.take())
                 taken.last?.begin()
             }
-            try? await Task.sleep(for: .milliseconds(45))
+            time.now.withLock { $0 += .milliseconds(45) }
             for slot in taken {
                 slot.fetched(.none, from: origin)
                 slot.ended()

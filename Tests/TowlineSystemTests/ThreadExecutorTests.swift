@@ -66,9 +66,12 @@ struct ThreadExecutorTests {
     @Test func aJobThatWaitsHoldsNoOther() async {
         let executor = await ThreadExecutor.served()
         let isReleased = AutoResetEvent()
-        let waiting = Task(executorPreference: executor) { isReleased.wait(milliseconds: 20_000) }
-        // Waits until the first job blocks.
-        try? await Task.sleep(for: .milliseconds(50))
+        let seen = Seen()
+        let waiting = Task(executorPreference: executor) {
+            seen.running.add(1, ordering: .relaxed)
+            return isReleased.wait(milliseconds: 20_000)
+        }
+        while seen.running.load(ordering: .relaxed) == 0 { await Task.yield() }
         let other = Task(executorPreference: executor) { isReleased.set() }
         await other.value
         #expect(await waiting.value, "the second job ended the wait of the first")
@@ -147,6 +150,7 @@ struct ThreadExecutorTests {
                     _ = seen.directories.withLock { $0.insert(Self.threadDirectory) }
                     usleep(10_000)
                 }
+                // Adds more jobs while earlier jobs block.
                 try? await Task.sleep(for: .milliseconds(1))
             }
         }
