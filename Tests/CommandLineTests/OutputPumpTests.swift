@@ -58,6 +58,7 @@ struct OutputPumpTests {
         for number in 0..<400 {
             source.add("\(number)")
             pump.wake()
+            // The lines follow each other in less time than the pump gathers them.
             usleep(50)
         }
         let lasted = ContinuousClock.now - began

@@ -140,10 +140,10 @@ struct SharedConnectionTests {
         let arguments = ["get", "--cacert", nginx.certificates.authority, "-i", list, "-x", "1", "--json"]
         let run = try CommandRun(arguments, directory: place.url)
         defer { run.signal(SIGKILL) }
-        // Each long file takes eight seconds: by now all that may begin have begun.
         for _ in 0..<400 where running < 16 {
             try await Task.sleep(for: .milliseconds(20))
         }
+        // No seventeenth file may begin. Each long file takes eight seconds.
         try await Task.sleep(for: .milliseconds(1500))
         #expect(running == 16)
         #expect(sharedCount > 100)
@@ -328,6 +328,7 @@ struct SharedConnectionTests {
         let arguments = ["get", "--cacert", nginx.certificates.authority, "-i", list]
         for _ in 0..<4 {
             let run = try CommandRun(arguments, directory: place.url)
+            // The random time of the signal is the purpose of the test.
             try await Task.sleep(for: .milliseconds(Int.random(in: 40...250)))
             run.signal(signal)
             _ = try await run.finish()

@@ -36,6 +36,7 @@ import Testing
     ) async throws {
         var times: [Duration] = []
         repeat {
+            // A link accumulates 50 ms of unused rate. Each measurement begins with the full amount.
             try await Task.sleep(for: .milliseconds(60))
             let start = ContinuousClock.now
             let received = try await body()

@@ -31,6 +31,7 @@ import Testing
         var kills = 0
         var isDone = false
         while kills < Self.kills, !isDone {
+            // The random time of the kill is the purpose of the test.
             try await Task.sleep(for: .milliseconds(.random(in: 50...700)))
             await run.kill()
             await server.closeConnections(reset: true)

@@ -18,6 +18,7 @@ import Testing
             let id = try await run.add(nginx.url("many.tar.gz"), "unpack out")
             let staging = place.downloads + "/out.unpacking-1"
             while !FileManager.default.fileExists(atPath: staging), !isThere(place) { await Task.yield() }
+            // Each round kills the program at a later time.
             try await Task.sleep(for: .milliseconds(round * 15))
             await run.kill()
             if !isThere(place) { halfway += 1 }

@@ -109,6 +109,7 @@ extension CurlTransportTests {
             let server = ScriptedServer { connection, server in
                 _ = server.head(from: connection)
                 connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbo")
+                // The response takes longer than a brief answer may take.
                 usleep(200_000)
                 connection.send("dy")
                 connection.waitForPeer()
@@ -137,6 +138,7 @@ extension CurlTransportTests {
             let server = ScriptedServer { connection, server in
                 _ = server.head(from: connection)
                 connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbo")
+                // The response takes longer than a brief answer may take.
                 usleep(200_000)
                 connection.send("dy")
                 connection.waitForPeer()

@@ -120,6 +120,7 @@ extension CurlTransportTests {
             let waiting = RecordingReceiver(onHead: { _ in .proceedBriefly(within: .milliseconds(50)) })
             transport.start(request, receiver: waiting)
             await waiting.until { $0.lateCount == 1 }
+            // No second report may follow when the time of the deadline has passed again.
             try? await Task.sleep(for: .milliseconds(200))
             #expect(waiting.record.lateCount == 1 && waiting.record.body == Array("ab".utf8))
             transport.cancel(request.id)

@@ -84,6 +84,7 @@ extension CurlTransportTests {
             let server = ScriptedServer { connection, server in
                 _ = server.head(from: connection)
                 connection.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nbody")
+                // The body takes longer than the head may take.
                 usleep(600_000)
                 connection.send("body")
                 connection.waitForPeer()

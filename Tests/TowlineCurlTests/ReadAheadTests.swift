@@ -116,6 +116,7 @@ extension CurlTransportTests {
                 let start = ContinuousClock.now
                 transport.start(request, receiver: receiver)
                 await receiver.until { !$0.heads.isEmpty }
+                // No byte may be delivered during the pause.
                 try await Task.sleep(for: .milliseconds(50))
                 transport.proceed(request.id)
                 let record = await receiver.finished()

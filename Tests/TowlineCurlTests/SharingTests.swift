@@ -123,6 +123,7 @@ extension CurlTransportTests {
                 await site.server.log.wait { $0.requests(path).count == 1 }
                 if path == "/after" {
                     await receiver.until { $0.body.count == 500 }
+                    // A response counts as silent after a second without a byte.
                     try await Task.sleep(for: .milliseconds(1100))
                 }
                 transport.cancel(request.id)

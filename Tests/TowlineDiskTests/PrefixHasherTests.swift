@@ -45,6 +45,7 @@ struct PrefixHasherTests {
         for (piece, pause) in [(1, 5), (2, 120), (3, 5), (4, 60)] as [(Int64, Int)] {
             hasher.advance([.sha256], to: piece << 20)
             try await wait(hasher, for: piece << 20)
+            // The time between two pieces decides whether the thread still waits for the next piece.
             try await Task.sleep(for: .milliseconds(pause))
         }
         #expect(try await hasher.mismatches([try checksum(.sha256)], length: Int64(length)).get() == [])

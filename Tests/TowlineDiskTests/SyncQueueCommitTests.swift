@@ -39,6 +39,7 @@ import TowlineEngine
         try await withThrowingTaskGroup(of: Void.self) { group in
             try publish(GroupCommit.enough - 1, queue, folder, in: &group)
             while queue.waiting(1) < GroupCommit.enough - 1 { await Task.yield() }
+            // No file may be synced while too few files wait.
             try await Task.sleep(for: .milliseconds(50))
             #expect(syncs == 0 && queue.waiting(1) == GroupCommit.enough - 1)
             try publish(1, queue, folder, in: &group)

@@ -29,6 +29,7 @@ import Towline
             // The server notices a closed connection a moment later.
             try await Task.sleep(for: .milliseconds(50))
             let before = site.server.log.requests.count
+            // No request may be sent while all downloads are paused.
             try await Task.sleep(for: .milliseconds(100))
             #expect(site.server.log.requests.count == before, "seed \(seed), round \(round): something still runs")
         }

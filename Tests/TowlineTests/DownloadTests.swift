@@ -100,6 +100,7 @@ import Towline
                 expected.append((resumed, state))
             }
         }
+        // No download may start after its command.
         try await Task.sleep(for: .milliseconds(500))
         for (download, state) in expected {
             let found = try? await download.snapshot.state

@@ -53,7 +53,7 @@ import TowlineRegistry
         await registry.holdBack(.paused)
         async let paused: Void = center.pause(id)
         await registry.somethingWasRead()
-        // The resume waits until the pause is written.
+        // The resume waits until the pause is written. The beginning of its wait cannot be observed.
         async let resumed: Void = center.resume(id)
         try await Task.sleep(for: .milliseconds(50))
         await registry.letGo()

@@ -107,6 +107,7 @@ import Towline
         try await download.reaches { $0.state == .waiting(.network) }
         try await download.pause()
         try await site.server.acceptConnections()
+        // No request may be sent within two retry intervals.
         try await Task.sleep(for: .milliseconds(700))
         #expect(try await download.snapshot.state == .paused)
         #expect(site.server.log.requests.isEmpty)
