@@ -214,19 +214,6 @@ static inline struct ccurl_close_watch *_Nullable ccurl_watch_close_notify(
     return watch;
 }
 
-/// Makes the handle's TLS connection read up to `length` bytes from its socket at once. By default OpenSSL reads the
-/// five bytes of a record's head, then the rest. The larger buffer is allocated when the connection next has no buffer
-/// (`SSL_MODE_RELEASE_BUFFERS`, which libcurl sets).
-///
-/// Returns 0 if the handle has no OpenSSL connection.
-static inline int ccurl_read_ahead(CURL *_Nonnull handle, size_t length) {
-    SSL *connection = ccurl_tls_connection(handle);
-    if (!connection) return 0;
-    SSL_set_default_read_buffer_len(connection, length);
-    SSL_set_read_ahead(connection, 1);
-    return 1;
-}
-
 /// Returns whether the handle's TLS connection agreed on HTTP/2 (ALPN, RFC 7301).
 static inline int ccurl_speaks_http2(CURL *_Nonnull handle) {
     const unsigned char *name = NULL;
@@ -234,19 +221,6 @@ static inline int ccurl_speaks_http2(CURL *_Nonnull handle) {
     SSL *connection = ccurl_tls_connection(handle);
     if (connection) SSL_get0_alpn_selected(connection, &name, &length);
     return length == 2 && !memcmp(name, "h2", 2);
-}
-
-/// Returns whether the handle's TLS connection is set to read ahead.
-static inline int ccurl_reads_ahead(CURL *_Nonnull handle) {
-    SSL *connection = ccurl_tls_connection(handle);
-    return connection && SSL_get_read_ahead(connection);
-}
-
-/// Returns whether the handle's TLS connection may hold a whole record: it has bytes, and its last call did not want
-/// more.
-static inline int ccurl_has_unread(CURL *_Nonnull handle) {
-    SSL *connection = ccurl_tls_connection(handle);
-    return connection && SSL_has_pending(connection) && !SSL_want_read(connection);
 }
 
 /// Returns the easy handle of a finished message and stores its result; `NULL` for any other message.

@@ -11,8 +11,6 @@ import Testing
         #expect(size + Int(SegmentWriter.markInterval) <= 256 << 10)
         // The buffer holds whole pieces and a shorter one, or fewer bytes than a stage collects.
         #expect(size % WriteStage.piece != 0 || size + WriteStage.size <= 256 << 10)
-        // TLS records are whole pieces: as many as there is room for, and the records read ahead of them.
-        #expect(WriteStage.size + (ReadAhead.length(bufferSize: size) ?? 0) <= 256 << 10)
         // Bytes that are read at once are written at once.
         #expect(size <= WriteStage.size)
     }

@@ -97,8 +97,6 @@ final class Attempt {
     var addresses = Addresses()
     var connection = Connection()
     var challenges = Challenges.answered(0)
-    /// The state of TLS read-ahead. Only `ReadAhead` uses it.
-    var readAhead = ReadAhead.Reader()
     /// The attempt's deadline. Only `DeadlineQueue` uses it.
     var deadline = DeadlineQueue.Entry()
 
@@ -132,9 +130,6 @@ final class Attempt {
 
     /// Returns whether the receiver has paused the body.
     var isPaused: Bool { body?.isPaused == true }
-
-    /// Returns whether libcurl may deliver the next bytes of the response.
-    var isFed: Bool { decidedEnd == nil && body?.acceptsBytes != false }
 
     /// The connection that the kernel moves the body from (`Splicing`); `nil` while libcurl reads the body.
     var splicedSocket: Int32? { body?.splicing?.socket }
@@ -239,7 +234,6 @@ final class Attempt {
         connection.requestCount += 1
         state = .requested(since: .now)
         collector.restart()
-        pool.readAhead.requestIsSent(by: self)
         let usesHTTP2 = pool.options.httpProtocol == .automatic && origin.scheme == .https && handle.speaksHTTP2
         connection.http2 = usesHTTP2 ? .used : .unused
         if usesHTTP2, pool.sharing == .none { handle.watchGoAway() }
@@ -251,7 +245,6 @@ final class Attempt {
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard decidedEnd == nil else { return 0 }
         connection.hasNews = true
-        pool.readAhead.noteBytes(of: self)
         switch collector.take(line) {
         case .more:
             return line.count
@@ -304,7 +297,6 @@ final class Attempt {
         if pool.sharing != .none { body.heard = now }
         if framing == .closed { handle.watchCloseNotify() }
         if head.version == .http1_1 || head.version == .http1_0 {
-            pool.readAhead.begin(for: self)
             if framing == .delimited, let latency = head.latency {
                 body.splicing = Splicing(
                     for: receiver, handle, headCount: collector.responseByteCount, now: now, latency: latency)

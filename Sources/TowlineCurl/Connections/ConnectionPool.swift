@@ -44,7 +44,6 @@ final class ConnectionPool {
     /// The number of calls of libcurl that may have read from any of its sockets, or sent on one. After such a call,
     /// `Splicing` checks again that libcurl read nothing from its socket.
     private(set) var callCount = 0 { didSet { watch.mayHaveSent = true } }
-    let readAhead: ReadAhead
 
     private let watch: SocketWatch
     private let idleHandles: IdleHandles
@@ -68,7 +67,6 @@ final class ConnectionPool {
         self.sharing = sharing
         self.tag = tag
         self.watch = watch
-        readAhead = ReadAhead(isAllowed: sharing == .none)
         self.multi = multi
         self.idleHandles = idleHandles
         setUp()
@@ -142,7 +140,6 @@ final class ConnectionPool {
         // An ended attempt must not receive `rests`.
         if fed.last?.handle === handle { fed.last = nil }
         fed.rested.removeAll { $0.handle === handle }
-        readAhead.forget(handle)
         callCount += 1
         curl_multi_remove_handle(multi, handle.pointer)
         use = runningCount > 1 ? .running(runningCount - 1) : .idle(since: .now)
@@ -158,7 +155,6 @@ final class ConnectionPool {
     /// - Returns: `false` if libcurl does not accept the handle again; the caller must end the attempt.
     func repeatOnFreshConnection(_ handle: EasyHandle) -> Bool {
         if fed.last?.handle === handle { fed.last = nil }
-        readAhead.forget(handle)
         callCount += 1
         curl_multi_remove_handle(multi, handle.pointer)
         handle.requireFreshConnection()
@@ -175,7 +171,6 @@ final class ConnectionPool {
         if isBroken || ready.contains(.read) { events |= CURL_CSELECT_IN }
         if isBroken || ready.contains(.write) { events |= CURL_CSELECT_OUT }
         try act(socket, events)
-        readAhead.noteRead(from: socket)
     }
 
     /// Reports to libcurl that its timer expired. Throws `local` if the multi handle failed; the caller must then close
@@ -183,7 +178,6 @@ final class ConnectionPool {
     func timerIsDue() throws(TransportFailure) {
         timer = .never
         try act(CURL_SOCKET_TIMEOUT, 0)
-        readAhead.noteReads()
     }
 
     private func act(_ socket: Int32, _ events: Int32) throws(TransportFailure) {
@@ -192,12 +186,6 @@ final class ConnectionPool {
         var running: Int32 = 0
         let code = curl_multi_socket_action(multi, socket, events, &running)
         guard code == CURLM_OK else { throw Self.failure(code) }
-    }
-
-    /// Makes libcurl process the bytes that the TLS library has read ahead. Throws `local` if the multi handle failed;
-    /// the caller must then close the pool.
-    func readOn() throws(TransportFailure) {
-        try readAhead.drain { socket throws(TransportFailure) in try act(socket, CURL_CSELECT_IN) }
     }
 
     /// Returns whether bytes arrived on the connection with the given local port while it was idle. They belong to no
@@ -213,7 +201,6 @@ final class ConnectionPool {
     /// Records that libcurl is about to deliver bytes to an attempt. Notifies the attempt that received bytes before
     /// (`Attempt.rests`) that no more are available now.
     func feeds(_ attempt: Attempt) {
-        readAhead.noteBytes(of: attempt)
         guard fed.last !== attempt else { return }
         rest()
         fed.last = attempt
@@ -279,10 +266,7 @@ final class ConnectionPool {
                 pool.watch.dismiss(socket)
                 return 0
             }
-            if let attempt {
-                attempt.connection.socket = socket
-                pool.readAhead.watch(attempt)
-            }
+            attempt?.connection.socket = socket
             return pool.watch.want(interest, of: socket, tag: pool.tag) ? 0 : -1
         }
 

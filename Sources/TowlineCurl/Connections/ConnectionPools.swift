@@ -34,7 +34,7 @@ struct ConnectionPools {
     }
 
     /// Returns whether the loop must call libcurl, or ask for finished attempts, without waiting for an event.
-    var mustRun: Bool { all.contains { $0.isTouched || $0.readAhead.mayHoldUnread } }
+    var mustRun: Bool { all.contains { $0.isTouched } }
 
     /// The time at which the timer of a pool expires or a pool must be closed; `never` without such a time.
     var nextTime: MonotonicTime {

@@ -63,9 +63,6 @@ final class AttemptLoop {
         for pool in pools.all where pool.timer <= now {
             act(on: pool) { pool throws(TransportFailure) in try pool.timerIsDue() }
         }
-        for pool in pools.all where pool.readAhead.mayHoldUnread {
-            act(on: pool) { pool throws(TransportFailure) in try pool.readOn() }
-        }
         // Finished attempts come first: an end that has arrived is not late.
         reap()
         while let attempt = deadlines.popExpired(at: now) { deadlineCame(for: attempt) }
@@ -208,9 +205,6 @@ final class AttemptLoop {
 
     /// Makes libcurl resume an attempt and deliver the bytes that it holds back, within this call.
     func unpause(_ attempt: Attempt) {
-        // After a pause at its head libcurl does not know that it was paused, and the body may already be in TLS
-        // buffers.
-        attempt.pool.readAhead.noteBytes(of: attempt)
         // Delivers the bytes that libcurl holds back, within this call. libcurl 7.88 ignores it if the receiver stops
         // the attempt meanwhile, and continues the transfer: the loop must end it.
         let code = attempt.pool.unpause(attempt)

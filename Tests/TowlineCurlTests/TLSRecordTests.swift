@@ -6,10 +6,10 @@ import TowlineEngine
 @testable import TowlineCurl
 
 extension CurlTransportTests {
-    /// Tests TLS connections that read several records at once: no record is left behind although its socket is not
+    /// Tests TLS connections whose records arrive together: no record is left behind although its socket is not
     /// readable.
     @Suite(.enabled(if: Programs.areThere(Programs.python, Programs.openssl)), .timeLimit(.minutes(2)))
-    struct ReadAheadTests {
+    struct TLSRecordTests {
         /// Answers each request with all of its records at once. The path selects the response: `/SIZE/COUNT` for COUNT
         /// records of SIZE bytes, `/chunked/SIZE/COUNT` for chunks whose heads have records of their own, `/torn` and
         /// `/bytes` for a head in records of three bytes and of one.
@@ -90,7 +90,7 @@ extension CurlTransportTests {
             }
         }
 
-        /// The connection reads ahead after its first response: heads and bodies of the next responses arrive together.
+        /// Heads and bodies of responses on a reused connection arrive together.
         @Test func nextResponsesOfTheSameConnectionToo() async throws {
             try await Self.withServer { base, options in
                 let transport = CurlTransport()
@@ -147,14 +147,6 @@ extension CurlTransportTests {
                 }
                 await transport.shutdown()
             }
-        }
-
-        /// Reads four records ahead while few attempts run, fewer while many do, and none if a buffer holds only one.
-        @Test func theLengthFollowsTheBuffer() {
-            #expect(ReadAhead.length(bufferSize: 256 << 10) == 4 * 16_414)
-            #expect(ReadAhead.length(bufferSize: 64 << 10) == 4 * 16_414)
-            #expect(ReadAhead.length(bufferSize: 32 << 10) == 2 * 16_414)
-            #expect(ReadAhead.length(bufferSize: 16 << 10) == nil)
         }
     }
 }
