@@ -24,18 +24,11 @@ extension HTTPURL {
     /// Parses an absolute URL like `init(parsing:)`, but faster if the text has the origin (scheme, host, port) of
     /// `known` and needs no normalization, as most URLs of a list. `known` does not affect the result.
     package init(parsing text: String, after known: HTTPURL?) throws(TowlineError) {
-        if let known, let url = HTTPURL(text, beside: known) {
-            self = url
+        if let known, let queryOffset = Self.queryOffset(in: text, after: known) {
+            self.init(origin: known.origin, requestText: text, pathOffset: known.pathOffset, queryOffset: queryOffset)
         } else {
             try self.init(parsing: text)
         }
-    }
-
-    /// Creates a URL from a text that has the origin (scheme, host, port) of `known` and needs no normalization; `nil`
-    /// for any other text, which the full parser must read.
-    init?(_ text: String, beside known: HTTPURL) {
-        guard let queryOffset = Self.queryOffset(in: text, after: known) else { return nil }
-        self.init(origin: known.origin, requestText: text, pathOffset: known.pathOffset, queryOffset: queryOffset)
     }
 
     /// Returns the number of bytes before the `?` (or of all bytes) in a text that consists of the origin of `known`, a

@@ -3,12 +3,9 @@ extension HTTPURL {
     ///
     /// A reference without an authority keeps this URL's user information. A reference with an authority does not.
     ///
-    /// - Parameter known: a URL that probably has the same origin as the result, which makes parsing faster; does not
-    ///   affect the result.
     /// - Throws: `redirectRefused` for an empty reference, a scheme other than http and https, and every error of
     ///   `init(parsing:)`, because the mistake is the server's, not the user's.
-    package func resolving(_ reference: String, after known: HTTPURL? = nil) throws(TowlineError) -> HTTPURL {
-        if let known, let url = HTTPURL(reference, beside: known) { return url }
+    package func resolving(_ reference: String) throws(TowlineError) -> HTTPURL {
         do {
             return try resolved(reference)
         } catch {

@@ -126,15 +126,6 @@ package struct HTTPURL: Hashable, Sendable {
         self.queryOffset = queryOffset
     }
 
-    /// The URL of the origin with the path `/`. Contains no secret of this URL.
-    package var root: HTTPURL {
-        var text = ""
-        origin.write(to: &text, beside: 1)
-        let offset = text.utf8.count
-        text += "/"
-        return HTTPURL(origin: origin, requestText: text, pathOffset: offset, queryOffset: offset + 1)
-    }
-
     /// Compares the normalized texts, which include the origin.
     package static func == (left: HTTPURL, right: HTTPURL) -> Bool {
         left.requestText == right.requestText && left.userInfo == right.userInfo

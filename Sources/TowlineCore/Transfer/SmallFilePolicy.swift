@@ -47,15 +47,15 @@ package enum SmallFilePolicy {
     }
 
     /// Returns the target of a redirect of such a request. `nil`: the response is no redirect, or a state machine must
-    /// decide. `known` is a URL that probably has the same origin, which makes parsing faster.
+    /// decide.
     package static func target(
-        of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms, known: HTTPURL? = nil
+        of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms
     ) -> HTTPURL? {
         guard case .redirect(let location, _, let retryAfter) = verdict,
             retryAfter == nil || !RedirectPolicy.isSame(location, plan.url)
         else { return nil }
         return try? RedirectPolicy.target(
-            of: location, from: plan.url, chain: plan.chain, source: terms.source, terms, after: known)
+            of: location, from: plan.url, chain: plan.chain, source: terms.source, terms)
     }
 
     /// Returns the request that follows the redirect of `last` to `target`, as a state machine would send it. `linked`:

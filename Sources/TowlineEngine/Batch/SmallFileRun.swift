@@ -152,7 +152,7 @@ struct SmallFileRun {
             return nil
         }
         let terms = TransferTerms(item.options)
-        guard let target = target(of: verdict, after: last.writer.plan, terms) else { return nil }
+        guard let target = SmallFilePolicy.target(of: verdict, after: last.writer.plan, terms) else { return nil }
         let host = services.board.state(of: target.origin)
         guard (host.notBefore ?? .zero) <= services.now else { return nil }
         let sharing = mayShare ? host.nextSharing : .none
@@ -177,13 +177,6 @@ struct SmallFileRun {
         request.answersBefore = host.answers
         request.writer = launch(plan, hostCeiling: host.ceiling)
         return request
-    }
-
-    private func target(of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms) -> HTTPURL? {
-        let known = services.lastTarget.withLock { $0 }
-        let target = SmallFilePolicy.target(of: verdict, after: plan, terms, known: known)
-        if let target, target.origin != known?.origin { services.lastTarget.withLock { $0 = target.root } }
-        return target
     }
 
     /// Counts the request as one with a connection of its own at another host (`HostBoard.admit`).

@@ -18,9 +18,6 @@ package final class TransferServices: Sendable {
     let buffers = BufferPool()
     /// The memory in which bytes are collected for one write.
     let stages = StagePool()
-    /// The root URL of the host that the last redirect of a small file named; `nil` if none. In a list, most redirects
-    /// lead to one host.
-    let lastTarget = Mutex<HTTPURL?>(nil)
     /// The numbers for files with the same name in a batch; `nil` outside a batch, where downloads have no order.
     let names: NameBoard?
     /// The board that starts the tickers of transfers that last longer than about 50 ms.

@@ -359,19 +359,6 @@ struct HTTPURLReferenceTests {
         #expect(error?.code == .redirectRefused)
     }
 
-    @Test(
-        "The root of a URL has the same origin, and no other part of the URL",
-        arguments: [
-            ("https://u:p@h.example/a/b?c=d", "https://h.example/"), ("http://[::1]:81", "http://[::1]:81/"),
-            ("HTTP://H:80/", "http://h/"),
-        ])
-    func root(text: String, expected: String) throws {
-        let url = try HTTPURL(parsing: text)
-        #expect(url.root == (try HTTPURL(parsing: expected)))
-        #expect(url.root.origin == url.origin && url.root.path == "/" && url.root.query == nil)
-        #expect(try HTTPURL(parsing: expected + "x?y", after: url.root) == HTTPURL(parsing: expected + "x?y"))
-    }
-
     @Test("A resolved reference is bounded too")
     func length() throws {
         let base = try HTTPURL(parsing: "http://a/" + String(repeating: "b", count: 9000) + "/")

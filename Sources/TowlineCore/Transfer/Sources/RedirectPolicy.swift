@@ -7,17 +7,15 @@ package enum RedirectPolicy {
     ///   - url: the URL that was requested.
     ///   - chain: the earlier URLs of this chain of redirects, in order.
     ///   - source: the URL that the user gave, for error messages.
-    ///   - known: a URL that probably has the same origin as the target, which makes parsing faster.
     /// - Throws: `redirectRefused` for a target that is not an http or https URL, for more redirects than `terms`
     ///   allow, and for a redirect from https to http, unless `terms` allow that. A redirect to an earlier URL is
     ///   followed: the server may respond differently to the second request, for example because of a cookie.
     static func target(
-        of location: String, from url: HTTPURL, chain: [HTTPURL], source: HTTPURL, _ terms: TransferTerms,
-        after known: HTTPURL? = nil
+        of location: String, from url: HTTPURL, chain: [HTTPURL], source: HTTPURL, _ terms: TransferTerms
     ) throws(TowlineError) -> HTTPURL {
         let target: HTTPURL
         do {
-            target = try url.resolving(location, after: known)
+            target = try url.resolving(location)
         } catch {
             throw TowlineError(.redirectRefused, "\(source): cannot follow a redirect: \(error.message)")
         }
@@ -38,9 +36,7 @@ package enum RedirectPolicy {
 
     /// Returns whether a redirect leads to the requested URL itself. With `Retry-After`, such a redirect asks the
     /// client to repeat the request after that time.
-    static func isSame(_ location: String, _ url: HTTPURL) -> Bool {
-        (try? url.resolving(location, after: nil)) == url
-    }
+    static func isSame(_ location: String, _ url: HTTPURL) -> Bool { (try? url.resolving(location)) == url }
 
     /// Returns a notice that the download continues at another server; `nil` if the origin is the same.
     package static func notice(from url: HTTPURL, to target: HTTPURL) -> TransferNotice? {
