@@ -12,8 +12,6 @@ JOBS ?=
 jobs = $(if $(JOBS),-j $(JOBS))
 # --notice: build a package or install even if the Swift packages differ from scripts/package-versions.
 CHECK_PACKAGES ?=
-# As the launcher links, whose build directory the benchmark's programs share.
-lld = $(if $(wildcard $(dir $(realpath $(shell command -v $(SWIFT))))ld.lld),-Xswiftc -use-ld=lld)
 
 .PHONY: help build docs test test-page setup check launcher test-install build-service torture format install install-service uninstall deb bench-smoke bench bench-quick bench-full bench-programs clean
 
@@ -121,7 +119,7 @@ bench-full: bench-programs
 bench-programs: build
 	@scripts/setup-tests bench
 	$(SWIFT) build --scratch-path .build/launcher -c release --product shaping-proxy --disable-default-traits \
-	    --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now -debug-info-format none $(lld) $(jobs)
+	    --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now -debug-info-format none $(jobs)
 
 ## clean            remove all build output (.build)
 clean:
