@@ -6,7 +6,6 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
-#include <malloc.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
@@ -61,12 +60,6 @@ int64_t towline_taken(int socket) {
         if (received(socket) == before) return before - waiting;
     }
     return -EAGAIN;
-}
-
-void towline_keep_freed_memory(int kept, int largest, int arenas) {
-    mallopt(M_MMAP_THRESHOLD, largest);
-    mallopt(M_TRIM_THRESHOLD, kept);
-    mallopt(M_ARENA_MAX, arenas);
 }
 
 void towline_protect_memory(void) {

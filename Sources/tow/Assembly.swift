@@ -14,11 +14,8 @@ enum Assembly {
     /// The versions of the system's libraries in use, in the format of `curl --version`.
     static var libraries: String { CurlLibrary.versions }
 
-    /// Sets up memory and starts the transport early, so that downloads wait less for it.
-    static func warmUp() {
-        FreedMemory.keep()
-        _ = transport
-    }
+    /// Starts the transport early, so that downloads wait less for it.
+    static func warmUp() { _ = transport }
 
     /// Returns a runner for a batch of downloads.
     static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) -> BatchRunner {

@@ -103,10 +103,6 @@ int towline_landlock_version(void);
 /// would not be limited.
 int towline_confine(char *const *writable, int runs_programs);
 
-/// Sets malloc to keep up to `kept` freed bytes in each of `arenas` arenas, and to allocate blocks of up to `largest`
-/// bytes from the arenas (mallopt(3)).
-void towline_keep_freed_memory(int kept, int largest, int arenas);
-
 /// Protects the memory of this process from other processes without privileges: it leaves no core file, and no process
 /// of the same user can trace it or read its memory, environment and descriptors. Children become readable again when
 /// they execute a program, and can raise their limit of core files again.
