@@ -1,8 +1,8 @@
 import Foundation
 import Testing
-import TowlineCore
-import TowlineEngine
 
+@testable import TowlineCore
+@testable import TowlineEngine
 @testable import tow
 
 /// Tests plain lines and JSON, by value.

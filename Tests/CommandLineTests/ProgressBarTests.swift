@@ -1,7 +1,7 @@
 import Testing
-import TowlineCore
-import TowlineEngine
 
+@testable import TowlineCore
+@testable import TowlineEngine
 @testable import tow
 
 /// Tests bars and lines, by value.

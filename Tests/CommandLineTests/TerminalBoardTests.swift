@@ -1,7 +1,7 @@
 import Testing
-import TowlineCore
-import TowlineEngine
 
+@testable import TowlineCore
+@testable import TowlineEngine
 @testable import tow
 
 /// Tests the lines that a user sees: frames written to a model of a terminal.

@@ -150,24 +150,11 @@ package struct ConnectionBudget: Hashable, Sendable {
         /// The number of bytes of the file still missing; `nil` if unknown.
         package var remaining: Int64?
         /// The shortest time from a request to its response.
-        package var roundTrip: Duration
+        package var roundTrip: Duration = .zero
         /// `true` if the user set a rate limit.
-        package var isLimited: Bool
+        package var isLimited: Bool = false
         /// `true` if the rate limit holds bytes back.
-        package var isHeldBack: Bool
-
-        /// Creates a sample.
-        package init(
-            bytes: Int64, active: Int, remaining: Int64? = nil, roundTrip: Duration = .zero, isLimited: Bool = false,
-            isHeldBack: Bool = false
-        ) {
-            self.bytes = bytes
-            self.active = active
-            self.remaining = remaining
-            self.roundTrip = roundTrip
-            self.isLimited = isLimited
-            self.isHeldBack = isHeldBack
-        }
+        package var isHeldBack: Bool = false
     }
 
     /// Takes a sample. The state machine calls this a few times a second, and at `wakeAt`.

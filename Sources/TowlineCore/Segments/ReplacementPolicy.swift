@@ -15,14 +15,6 @@ package struct ReplacementPolicy: Hashable, Sendable {
         package var best: Double
         /// The number of bytes that the attempt still has to receive; `nil` if unknown.
         package var remaining: Int64?
-
-        /// Creates the description of a running attempt.
-        package init(id: AttemptID, rate: Double, best: Double, remaining: Int64?) {
-            self.id = id
-            self.rate = rate
-            self.best = best
-            self.remaining = remaining
-        }
     }
 
     /// The fraction of the expected rate below which a connection is slow.
@@ -37,12 +29,6 @@ package struct ReplacementPolicy: Hashable, Sendable {
     /// The number of consecutive replacements that were no better than the replaced connections. Each doubles the
     /// patience: new connections do not make a slow network faster, and each replacement downloads some bytes again.
     package var futile: Int
-
-    /// Creates a policy with the stall timeout and the number of futile replacements so far.
-    package init(stallTimeout: Duration, futile: Int) {
-        self.stallTimeout = stallTimeout
-        self.futile = futile
-    }
 
     /// Returns how long a slow connection may continue at its current rate before it is replaced.
     ///

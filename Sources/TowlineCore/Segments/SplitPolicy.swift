@@ -9,15 +9,7 @@ package struct SplitPolicy: Hashable, Sendable {
         /// The rate in bytes per second; `nil` while unknown.
         package var rate: Double?
         /// The time in seconds since the attempt last received a byte.
-        package var silence: Double
-
-        /// Creates the description of a running attempt.
-        package init(id: AttemptID, remaining: ByteRange, rate: Double?, silence: Double = 0) {
-            self.id = id
-            self.remaining = remaining
-            self.rate = rate
-            self.silence = silence
-        }
+        package var silence: Double = 0
 
         /// Returns the seconds to the end of the attempt, at `fallback` bytes per second if its rate is unknown.
         func secondsLeft(fallback: Double) -> Double {

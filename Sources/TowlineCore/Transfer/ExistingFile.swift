@@ -15,12 +15,6 @@ package struct ExistingFile: Hashable, Sendable {
         /// The date to send as `If-Modified-Since`; `nil` omits the field.
         package let lastModified: HTTPDate?
 
-        /// Creates a condition with the values of both fields.
-        package init(entityTag: EntityTag?, lastModified: HTTPDate?) {
-            self.entityTag = entityTag
-            self.lastModified = lastModified
-        }
-
         /// Returns whether a 304 response names another version than the condition does, so that it must not be
         /// believed.
         func isContradicted(by answer: Representation) -> Bool {

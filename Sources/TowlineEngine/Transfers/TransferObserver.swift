@@ -21,12 +21,6 @@ package struct CompletedTransfer: Hashable, Sendable {
     package let outcome: Outcome
     /// The number of body bytes that this transfer received from the network.
     package let receivedBytes: Int64
-
-    /// Creates a result.
-    package init(outcome: Outcome, receivedBytes: Int64) {
-        self.outcome = outcome
-        self.receivedBytes = receivedBytes
-    }
 }
 
 /// An observer of one transfer, which shows its progress. Calls come from any thread, one at a time for each transfer,

@@ -9,11 +9,6 @@ struct MetricRoutes: Sendable {
     let feed: EventFeed
     private let start = Date()
 
-    init(downloader: Downloader, feed: EventFeed) {
-        self.downloader = downloader
-        self.feed = feed
-    }
-
     func add(to table: inout RouteTable) {
         table.add(.get, "/metrics") { _, _ in
             Response(

@@ -1,5 +1,6 @@
 import Testing
-import TowlineCore
+
+@testable import TowlineCore
 
 @Suite("The offset at which a segment is cut")
 struct SplitPolicyTests {

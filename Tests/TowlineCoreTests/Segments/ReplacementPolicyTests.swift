@@ -1,5 +1,6 @@
 import Testing
-import TowlineCore
+
+@testable import TowlineCore
 
 @Suite("Connections that are too slow to keep")
 struct ReplacementPolicyTests {

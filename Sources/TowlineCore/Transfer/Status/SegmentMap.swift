@@ -8,13 +8,6 @@ package struct SegmentMap: Hashable, Sendable {
         package var position: Int64
         /// The rate in bytes per second; `nil` while unknown.
         package var rate: Double?
-
-        /// Creates a segment.
-        package init(range: ByteRange, position: Int64, rate: Double?) {
-            self.range = range
-            self.position = position
-            self.rate = rate
-        }
     }
 
     /// The complete length in bytes; `nil` while unknown.

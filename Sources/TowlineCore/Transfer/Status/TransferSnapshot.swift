@@ -32,12 +32,6 @@ package struct TransferSnapshot: Hashable, Sendable {
         package var remaining: Duration
         /// The reason, in words.
         package var reason: String
-
-        /// Creates a wait.
-        package init(remaining: Duration, reason: String) {
-            self.remaining = remaining
-            self.reason = reason
-        }
     }
 
     /// Creates the snapshot of a transfer that has not begun.
