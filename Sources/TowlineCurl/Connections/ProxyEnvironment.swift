@@ -91,26 +91,10 @@ struct ProxyEnvironment: Sendable {
     }
 }
 
-/// The proxies that environment variables name, read at most a second ago: a read for each request would cost 1 µs.
-struct RecentProxyEnvironment {
-    private var environment = ProxyEnvironment.current()
-    private var nextCheck = MonotonicTime.now
-
-    /// Returns the proxies, which are read again after a second.
-    mutating func current() -> ProxyEnvironment {
-        let now = MonotonicTime.now
-        if now >= nextCheck {
-            environment = .current()
-            nextCheck = now.advanced(by: .seconds(1))
-        }
-        return environment
-    }
-}
-
 extension ConnectionOptions {
     /// Returns the options with the proxy that the environment names for a URL. Returns them unchanged if the user gave
     /// a proxy, if proxies are not allowed (`publicAddressesOnly`), or if the environment names no proxy for the URL.
-    func withProxy(for url: HTTPURL, from environment: ProxyEnvironment) -> ConnectionOptions {
+    func withProxy(for url: HTTPURL, from environment: ProxyEnvironment = .current()) -> ConnectionOptions {
         guard proxy == nil, !publicAddressesOnly, let choice = environment.proxy(for: url) else { return self }
         var options = self
         (options.proxy, options.proxyVariable) = (choice.address, choice.variable)

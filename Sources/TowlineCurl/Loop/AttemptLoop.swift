@@ -18,7 +18,6 @@ final class AttemptLoop {
     private(set) var attempts: [AttemptID: Attempt] = [:]
     private var pools: ConnectionPools
     private var fieldLists = RecentFieldLists()
-    private var environment = RecentProxyEnvironment()
     /// `true` once the system refused libcurl a thread to resolve a host name. Host names are then resolved on this
     /// thread.
     private var lacksResolverThread = false
@@ -113,7 +112,7 @@ final class AttemptLoop {
             let fields = try fieldLists.list(request.fieldsToSend)
             if request.needsProvenEnd, !CurlLibrary.provesStreamEnd { _ = context.http1Hosts.add(request.url.origin) }
             let options = request.connection.limited(to: request, besides: context.challengeHosts)
-                .withProxy(for: request.url, from: environment.current())
+                .withProxy(for: request.url)
                 .withProtocol(for: request.url.origin, besides: context.http1Hosts)
             let pool = try pools.pool(for: options, options.mayShare ? request.sharing : .none)
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, FailureTable.outOfMemory) }
