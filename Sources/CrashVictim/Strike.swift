@@ -2,7 +2,6 @@ import Glibc
 
 /// A fault of one system call of the run, or of all calls from that call on.
 struct Strike: Sendable {
-    /// The kind of fault.
     enum Kind: String, CaseIterable, Sendable {
         /// No fault; calls are only counted.
         case none
@@ -54,7 +53,6 @@ struct Strike: Sendable {
         }
     }
 
-    /// Kills this process with SIGKILL.
     static func killProcess() -> Never {
         kill(getpid(), SIGKILL)
         while true { pause() }

@@ -14,7 +14,6 @@ final class StrikingSyscall: Syscall {
     var splices: Int { spliceCount.load(ordering: .relaxed) }
     private let spliceCount = Atomic<Int>(0)
 
-    /// The number of counted calls.
     var calls: Int { count.load(ordering: .relaxed) }
 
     /// Counts a call without bytes, and runs `body` unless the call must fail.

@@ -4,7 +4,6 @@ internal import GRDB
 /// A queue of writes that wait for the next transaction. Writes that arrive during a commit share the next
 /// transaction, because a sync costs the same for one change as for a hundred.
 final class CommitQueue: Sendable {
-    /// The write of one caller.
     struct Write: Sendable {
         /// `true` for a long write, which gets its own transaction.
         ///

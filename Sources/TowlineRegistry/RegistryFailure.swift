@@ -18,7 +18,6 @@ enum RegistryFailure {
     /// Returns whether the error concerns the database as a whole, not a single request.
     static func isOfDatabase(_ error: any Error) -> Bool { !(error is TowlineError) }
 
-    /// Returns the error for the caller.
     static func error(_ error: any Error, _ path: String) -> TowlineError {
         if let error = error as? TowlineError { return error }
         if error is DamagedRow || error is RowDecodingError { return damaged(path) }

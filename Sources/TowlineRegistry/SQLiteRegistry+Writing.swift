@@ -82,7 +82,6 @@ extension SQLiteRegistry {
     }
 }
 
-/// Statements on the table of downloads.
 enum DownloadTable {
     static func add(_ downloads: [RegisteredDownload], to database: Database) throws -> [RegistryAddition] {
         var places: [Int: Int64] = [:]

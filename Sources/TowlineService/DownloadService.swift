@@ -128,7 +128,6 @@ package final class DownloadService: Sendable {
         self.group = ServiceGroup(configuration: group)
     }
 
-    /// Returns all routes of the service.
     static func table(
         _ downloader: Downloader, _ token: AccessToken, _ sessions: SessionList, _ roots: DownloadRoots,
         _ feed: EventFeed, _ configuration: ServiceConfiguration, pages: @escaping @Sendable () -> [String] = { [] }

@@ -55,7 +55,6 @@ package final class ThreadExecutor: TaskExecutor {
         case thread
     }
 
-    /// The next work of a thread.
     private enum Work {
         case job(Job)
         case timer(@Sendable () -> Void)

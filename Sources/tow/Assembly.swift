@@ -17,7 +17,6 @@ enum Assembly {
     /// Starts the transport early, so that downloads wait less for it.
     static func warmUp() { _ = transport }
 
-    /// Returns a runner for a batch of downloads.
     static func batchRunner(_ options: BatchOptions, observer: any BatchObserver) -> BatchRunner {
         BatchRunner(
             options: options, transport: transport, storage: FileStorage(forOneRun: true), observer: observer,

@@ -12,7 +12,6 @@ package struct FaultContent: Sendable {
     static let blockLength = 1_048_573
     /// The distance between stamps.
     static let pageLength = 4096
-    /// The length of a stamp.
     static let stampLength = 8
 
     /// The seed of the content.

@@ -116,7 +116,6 @@ extension Fault {
         }
     }
 
-    /// Returns the fault with another name.
     func named(_ name: String) -> Fault { Fault(name, make) }
 }
 

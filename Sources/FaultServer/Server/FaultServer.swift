@@ -19,7 +19,6 @@ package final class FaultServer: Sendable {
     package let port: Int
     /// The log of connections and requests.
     package let log: ServerLog
-    /// The resources by path.
     let directory: ResourceDirectory
     let options: ServerOptions
     let sharedPacer: SharedPacer?

@@ -11,7 +11,6 @@ final class IDSource: Sendable {
 
     private let last = Mutex(Last())
 
-    /// Returns the next identifier.
     func next() -> DownloadID {
         let now = UInt64(clamping: WallClock.milliseconds)
         return last.withLock { last in

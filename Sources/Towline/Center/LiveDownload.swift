@@ -117,7 +117,6 @@ final class LiveDownload: TransferObserver {
 
     // MARK: Calls of the scheduler
 
-    /// The current snapshot of the download.
     var snapshot: DownloadSnapshot { fields.withLock { Self.snapshot($0) } }
 
     /// Returns the current snapshot if it changed since the last call or publication; `nil` otherwise, and after the

@@ -9,9 +9,7 @@ struct FieldScanner {
 
     init(_ text: some StringProtocol) { bytes = Array(text.utf8) }
 
-    /// `true` if no byte is left.
     var isAtEnd: Bool { index == bytes.count }
-    /// The next byte; `nil` at the end.
     var next: UInt8? { index < bytes.count ? bytes[index] : nil }
 
     /// Takes the next byte if it is `byte`. Returns whether the byte was taken.

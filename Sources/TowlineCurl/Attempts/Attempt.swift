@@ -128,7 +128,6 @@ final class Attempt {
     /// The body of the response; `nil` before the receiver has the response head.
     var body: ResponseBody? { if case .body(let body) = state { body } else { nil } }
 
-    /// Returns whether the receiver has paused the body.
     var isPaused: Bool { body?.isPaused == true }
 
     /// The connection that the kernel moves the body from (`Splicing`); `nil` while libcurl reads the body.

@@ -4,7 +4,6 @@ internal import TowlineEngine
 
 /// The checked header fields of a request as a linked list of libcurl. The list is freed with the object.
 final class FieldList {
-    /// The fields that the list was created from.
     let fields: HTTPFields
     /// The list for `CURLOPT_HTTPHEADER`.
     let pointer: UnsafeMutablePointer<curl_slist>

@@ -31,7 +31,6 @@ final class ResponseBody {
         hasSucceeded = (200..<300).contains(head.status)
     }
 
-    /// Returns whether the receiver has paused the body.
     var isPaused: Bool { if case .paused = delivery { true } else { false } }
 
     /// Returns whether libcurl may deliver the next bytes.

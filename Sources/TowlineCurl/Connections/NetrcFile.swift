@@ -34,7 +34,6 @@ package struct NetrcFile {
         return bytes
     }
 
-    /// Returns whether an entry of the file names the host.
     func names(_ host: String) -> Bool { Self.names(host, in: content) }
 
     /// Returns whether the content of a netrc file has an entry `machine HOST` outside of comments.

@@ -15,7 +15,6 @@ struct EngineContext: Sendable {
 /// A POSIX thread that runs an `AttemptLoop`, the event loop of libcurl's requests, and takes commands from other
 /// threads.
 final class EngineThread: Sendable {
-    /// A command that another thread posts to this one.
     enum Command: Sendable {
         /// Sends the request of an attempt and passes its response to the receiver.
         case start(AttemptRequest, any AttemptReceiver)

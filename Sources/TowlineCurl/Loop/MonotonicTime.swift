@@ -5,7 +5,6 @@ struct MonotonicTime: Comparable {
     /// Nanoseconds since the clock's start, an unspecified point in the past.
     let nanoseconds: Int64
 
-    /// The current time.
     static var now: MonotonicTime {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

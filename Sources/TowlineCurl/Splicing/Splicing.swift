@@ -14,7 +14,6 @@ final class Splicing {
         case wait
         /// Pause the attempt, for a duration, or until `Transport.proceed` if the duration is `nil`.
         case pause(Duration?)
-        /// End the attempt.
         case end(AttemptEnd)
     }
 

@@ -80,7 +80,6 @@ final class Folder: Sendable {
     /// Returns the path of a name in this directory, for messages.
     func path(of name: String) -> String { Folder.path(of: name, in: path) }
 
-    /// Returns the path of a name in a directory.
     static func path(of name: String, in directory: String) -> String {
         directory == "/" ? "/" + name : directory + "/" + name
     }

@@ -35,7 +35,6 @@ package final class JournalFile: Journal {
 
     let file: Descriptor
     let folder: Folder
-    /// The journal's file name.
     let name: String
     private let queue: SyncQueue
     private let marks: MarksSection

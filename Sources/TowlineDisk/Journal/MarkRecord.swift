@@ -73,6 +73,5 @@ struct MarkOwner: Sendable {
     let journal: UInt64
     /// The number of the part file, higher for each new part file of a download (`DownloadRecord.generation`).
     let generation: UInt32
-    /// The boot in which the marks are written.
     let boot: BootIdentity
 }

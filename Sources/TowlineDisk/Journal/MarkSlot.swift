@@ -39,7 +39,6 @@ final class MarkSlot: Sendable {
         self.run = Mutex(run)
     }
 
-    /// A copy of the current run.
     var current: Run { run.withLock { $0 } }
 
     /// Records the bytes up to `offset` as written, first on disk, then in memory. Does nothing if the lease was

@@ -22,7 +22,6 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case bodyEnded(AttemptID)
     }
 
-    /// The state of an attempt.
     enum Phase {
         /// The head has not arrived. `joined`: the part file for a body whose bytes may be written at once.
         case waiting(joined: Attachment?)

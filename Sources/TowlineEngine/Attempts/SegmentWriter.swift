@@ -117,7 +117,6 @@ final class SegmentWriter {
         if onFirstBytes != nil, cursor > start { onFirstBytes.take()?() }
     }
 
-    /// Writes the bytes in `stage`.
     private func writeStage() throws(TowlineError) {
         guard !stage.isEmpty else { return }
         let start = cursor - Int64(stage.count)

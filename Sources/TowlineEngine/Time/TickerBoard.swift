@@ -16,7 +16,6 @@ final class Ticker: Sendable {
 
     /// The reason for a call of the ticker's function.
     enum Occasion {
-        /// The ticker was started.
         case start
         /// The duration of the last `sleep` is over.
         case tick

@@ -28,7 +28,6 @@ struct BatchTurn {
     struct Situation {
         /// The host of the first running attempt or, if none runs, of the next one.
         var origin: HTTPURL.Origin
-        /// `true` if attempts run.
         var hasAttempts: Bool
         /// `true` if a host counts this transfer as one with connections of its own.
         var isAdmitted: Bool

@@ -4,7 +4,6 @@ internal import TowlineCore
 struct TransferAttempts {
     private let launcher: AttemptLauncher
     private let services: TransferServices
-    /// The user's rate limit for this transfer.
     let limiter: RateLimiter
     /// The receivers of the running attempts' responses.
     private(set) var writers: [AttemptWriter] = []

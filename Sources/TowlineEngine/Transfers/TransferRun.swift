@@ -7,7 +7,6 @@ import Synchronization
 /// Only the task or the actor (`TransferRunner`) that runs the transfer may use this type. Rare events arrive through
 /// the mailbox. Received bytes do not pass through this type (see `AttemptWriter`).
 final class TransferRun {
-    /// An event that a transfer handles.
     typealias Event = TransferMailbox.Event
 
     let options: DownloadOptions

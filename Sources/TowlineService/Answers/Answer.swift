@@ -4,14 +4,12 @@ import Hummingbird
 
 /// Reads and writes JSON bodies.
 enum Answer {
-    /// Returns a response with a value as JSON.
     static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
         Response(
             status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: try encode(value))))
     }
 
-    /// Returns an empty response (204).
     static func nothing() -> Response { Response(status: .noContent) }
 
     /// Encodes a value as one line of JSON.

@@ -2,7 +2,6 @@ import Synchronization
 
 /// Limits the memory of all request bodies that are being received at the same time.
 final class BodyBudget: Sendable {
-    /// The budget of the process.
     static let shared = BodyBudget(limit: 16 << 20)
 
     private let limit: Int
@@ -20,6 +19,5 @@ final class BodyBudget: Sendable {
         }
     }
 
-    /// Returns bytes to the budget.
     func giveBack(_ count: Int) { used.withLock { $0 -= count } }
 }

@@ -38,7 +38,6 @@ actor EventFeed {
         case events(String, UInt64)
         /// No event for a while: send a keep-alive.
         case nothing
-        /// The feed is closed.
         case end
     }
 
@@ -72,7 +71,6 @@ actor EventFeed {
         return (first, window.last)
     }
 
-    /// Removes a client.
     func leave() { clients -= 1 }
 
     /// Waits for events after `number`, or for the next keep-alive.

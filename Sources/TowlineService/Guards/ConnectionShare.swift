@@ -10,7 +10,6 @@ final class ConnectionShare: Sendable {
     private struct Entry {
         let channel: any Channel
         let client: String
-        /// When the connection was accepted.
         let accepted = ContinuousClock.now
         /// A request with the access token was answered.
         var isProven = false
@@ -51,7 +50,6 @@ final class ConnectionShare: Sendable {
     /// Records that the client of a connection has the access token.
     func prove(_ channel: any Channel) { entries.withLock { $0[ObjectIdentifier(channel)]?.isProven = true } }
 
-    /// Removes a closed connection.
     func remove(_ channel: any Channel) { _ = entries.withLock { $0.removeValue(forKey: ObjectIdentifier(channel)) } }
 
     /// Returns the client of an address: all of loopback, an IPv4 address, or the first 64 bits of an IPv6 address. A client usually has a

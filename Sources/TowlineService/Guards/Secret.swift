@@ -9,7 +9,6 @@ enum Secret {
         }.joined()
     }
 
-    /// Returns true if a text has the form of a secret.
     static func isValid(_ text: some StringProtocol) -> Bool {
         text.utf8.count == 64 && text.utf8.allSatisfy { isHexadecimal($0) }
     }

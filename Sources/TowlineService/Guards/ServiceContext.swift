@@ -1,7 +1,6 @@
 import Hummingbird
 import NIOCore
 
-/// The connection of a request.
 struct ServiceContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     /// True for a request over the Unix socket, which only its owner can open.
@@ -14,7 +13,6 @@ struct ServiceContext: RequestContext {
     /// True if the client runs on this machine.
     var isLocal: Bool { isOverSocket || Self.isLoopback(peer?.ipAddress ?? "") }
 
-    /// Returns true for a loopback address.
     static func isLoopback(_ address: String) -> Bool {
         let plain = address.lowercased().hasPrefix("::ffff:") ? String(address.dropFirst(7)) : address
         return plain.hasPrefix("127.") || plain == "::1"

@@ -10,7 +10,6 @@ final class SocketPlace: Sendable {
     /// `sun_path` of unix(7), with its NUL.
     private static let maximumLength = 107
 
-    /// The path to bind.
     let binding: String
     private let path: String
     private let workshop: String?

@@ -5,7 +5,6 @@ import TowlineWire
 
 /// Serves the web page and the OpenAPI document, which are embedded in the binary.
 struct PageRoutes: Sendable {
-    /// A file of the web page.
     struct File: Sendable {
         let name: String
         let buffer: ByteBuffer
@@ -27,7 +26,6 @@ struct PageRoutes: Sendable {
         }
     }
 
-    /// All files of the web page.
     static let files: [File] = {
         var files: [File] = []
         while let file = cpage_file_at(files.count) {

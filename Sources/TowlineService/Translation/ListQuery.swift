@@ -32,7 +32,6 @@ struct QueryReader {
         }
     }
 
-    /// The query for the list of downloads.
     func list() throws -> DownloadQuery {
         var query = DownloadQuery()
         if let order = text("order") {

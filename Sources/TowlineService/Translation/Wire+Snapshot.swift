@@ -57,7 +57,6 @@ extension Wire.State {
 }
 
 extension DownloadState.WaitReason {
-    /// The name in the API.
     fileprivate var name: String {
         switch self {
         case .retry: "retry"

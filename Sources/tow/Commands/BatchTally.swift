@@ -6,7 +6,6 @@ import TowlineEngine
 final class BatchTally: Sendable {
     private let statuses = Mutex<Set<ExitStatus>>([])
 
-    /// Counts the result of a download.
     func count(_ result: Result<CompletedTransfer, TowlineError>) {
         guard case .failure(let error) = result else { return }
         statuses.withLock { _ = $0.insert(ExitStatus(error)) }

@@ -2,7 +2,6 @@ import ArgumentParser
 import TowlineCore
 import TowlineEngine
 
-/// The command `tow get`.
 struct GetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: GetShortcut.name,

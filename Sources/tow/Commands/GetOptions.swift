@@ -1,6 +1,5 @@
 import ArgumentParser
 
-/// The options for the destination of the data.
 struct DestinationOptions: SettingOptions {
     @Option(
         name: .shortAndLong,
@@ -43,7 +42,6 @@ struct DestinationOptions: SettingOptions {
     }
 }
 
-/// The options for the speed.
 struct SpeedOptions: SettingOptions {
     @Option(
         name: [.customShort("x", allowingJoined: true), .long],
@@ -119,7 +117,6 @@ struct ListOptions: ParsableArguments {
     var credentialsFor: String?
 }
 
-/// The options for verification.
 struct ProofOptions: SettingOptions {
     @Option(
         name: .customLong("checksum"), parsing: .unconditionalSingleValue,
@@ -183,7 +180,6 @@ struct ChangeOptions: SettingOptions {
     }
 }
 
-/// The options for failures and retries.
 struct FailureOptions: SettingOptions {
     @Option(
         help: ArgumentHelp(
@@ -224,7 +220,6 @@ struct FailureOptions: SettingOptions {
 
 /// The options for output during the run.
 struct ReportOptions: ParsableArguments {
-    /// The values of `--progress`.
     enum Progress: String, CaseIterable, ExpressibleByArgument {
         case auto, bar, plain, none
     }

@@ -3,7 +3,6 @@
 ///
 /// Accepts only arguments that the parser reads in the same way. The parser handles unusual, wrong and help arguments.
 enum GetShortcut {
-    /// The name of the command.
     static let name = "get"
 
     /// Returns whether a setting may be given once at most and does not depend on the order of the settings.

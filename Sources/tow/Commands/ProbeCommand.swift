@@ -3,7 +3,6 @@ import Glibc
 import TowlineCore
 import TowlineEngine
 
-/// The command `tow probe`.
 struct ProbeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "probe",

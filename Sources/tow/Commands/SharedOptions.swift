@@ -29,12 +29,10 @@ extension DownloadSettings {
     }
 }
 
-/// Returns the pairs whose value is not `nil`.
 func givenValues(_ pairs: KeyValuePairs<Setting, String?>) -> [(Setting, String)] {
     pairs.compactMap { setting, value in value.map { (setting, $0) } }
 }
 
-/// Returns the settings whose flag was given, each with an empty value.
 func givenFlags(_ pairs: KeyValuePairs<Setting, Bool>) -> [(Setting, String)] {
     pairs.filter(\.value).map { ($0.key, "") }
 }

@@ -2,7 +2,6 @@ import ArgumentParser
 import Glibc
 import TowlineCore
 
-/// The command `tow status`.
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",

@@ -1,7 +1,6 @@
 import ArgumentParser
 import TowlineCore
 
-/// The command `tow`.
 struct TowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tow",
@@ -32,6 +31,5 @@ struct TowCommand: AsyncParsableCommand {
         ]
     )
 
-    /// The names of the commands of `tow`.
     static var names: [String] { configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"] }
 }

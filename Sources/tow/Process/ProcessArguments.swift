@@ -2,7 +2,6 @@ import CTowline
 import Glibc
 import TowlineCore
 
-/// The arguments of the process.
 enum ProcessArguments {
     /// The arguments, the program's name first, with every byte (`ByteText`). `CommandLine.arguments` repairs arguments
     /// that are not UTF-8, and its first use takes a tenth of a millisecond.

@@ -107,7 +107,6 @@ extension TerminalBoard: ProgressLog {
     }
 }
 
-/// The window of a terminal.
 enum TerminalWindow {
     /// Returns the columns and rows of the window, or 80 × 24 if the terminal does not report them. Called for each
     /// frame: this takes a microsecond, and no signal is needed to notice a change.
@@ -119,6 +118,5 @@ enum TerminalWindow {
         return (Int(window.ws_col), Int(window.ws_row))
     }
 
-    /// Returns whether the descriptor is a terminal.
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 }

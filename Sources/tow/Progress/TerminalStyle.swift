@@ -1,4 +1,3 @@
-/// The capabilities of a terminal.
 struct TerminalStyle: Hashable {
     /// `true` if the terminal shows letters and blocks beyond ASCII.
     var unicode: Bool

@@ -3,7 +3,6 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// The downloads that a command changes.
 struct NamedDownloads: ParsableArguments {
     @Argument(
         help: ArgumentHelp(
@@ -36,7 +35,6 @@ struct NamedDownloads: ParsableArguments {
     }
 }
 
-/// The command `tow pause`.
 struct PauseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause",
@@ -57,7 +55,6 @@ struct PauseCommand: AsyncParsableCommand {
     }
 }
 
-/// The command `tow resume`.
 struct ResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
@@ -72,7 +69,6 @@ struct ResumeCommand: AsyncParsableCommand {
     func run() async throws { try await downloads.each { try await $0.act("resume", on: $1) } }
 }
 
-/// The command `tow cancel`.
 struct CancelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
@@ -83,7 +79,6 @@ struct CancelCommand: AsyncParsableCommand {
     func run() async throws { try await downloads.each { try await $0.act("cancel", on: $1) } }
 }
 
-/// The command `tow retry`.
 struct RetryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retry",
@@ -99,7 +94,6 @@ struct RetryCommand: AsyncParsableCommand {
     func run() async throws { try await downloads.each { try await $0.act("retry", on: $1) } }
 }
 
-/// The command `tow remove`.
 struct RemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
@@ -118,7 +112,6 @@ struct RemoveCommand: AsyncParsableCommand {
     }
 }
 
-/// The command `tow limit`.
 struct LimitCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "limit",

@@ -3,7 +3,6 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// The command `tow add`.
 struct AddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",

@@ -19,7 +19,6 @@ struct AddList {
         return requests
     }
 
-    /// Returns the download of an entry.
     func request(for entry: BatchEntry, of list: String) throws(TowlineError) -> Wire.NewDownload {
         try entry.check(in: list)
         var request = model

@@ -5,7 +5,6 @@ import TowlineWire
 
 /// Shell completion of download IDs. Queries the service, and offers nothing if the response takes too long.
 enum DownloadCompletion {
-    /// The completion of download IDs.
     static let kind = CompletionKind.custom { words, _, beginning in names(words: words, beginning: beginning) }
 
     private static let timeout = Duration.seconds(1)

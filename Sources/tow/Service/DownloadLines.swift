@@ -9,7 +9,6 @@ struct DownloadLines {
     /// Returns the end of an ID, which distinguishes downloads.
     static func short(_ id: String) -> String { String(id.suffix(ShortDownloadID.shownLength)) }
 
-    /// Returns a table, one line per download.
     func table(_ downloads: [Wire.Download]) -> String {
         downloads.map { row($0) + "\n" }.joined()
     }
@@ -34,7 +33,6 @@ struct DownloadLines {
         }
     }
 
-    /// Returns all details of a download.
     func details(_ download: Wire.Download) -> String {
         var lines = [("id", download.id), ("url", download.url)]
         lines += (download.mirrors ?? []).map { ("mirror", $0) }

@@ -42,11 +42,9 @@ struct ListSelection: ParsableArguments {
         return query
     }
 
-    /// Returns whether a filter applies.
     var isFilter: Bool { only != nil || group != nil || text != nil }
 }
 
-/// The command `tow list`.
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
@@ -92,7 +90,6 @@ struct ListCommand: AsyncParsableCommand {
     }
 }
 
-/// The command `tow show`.
 struct ShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show details and history of a download, and why it waits.")

@@ -18,7 +18,6 @@ struct ServiceClient: Sendable {
     /// An error: no process listens on the socket.
     struct NotRunning: Error {}
 
-    /// Returns whether the service responds.
     var isRunning: Bool {
         get async { (try? await send("GET", "/health")) != nil }
     }

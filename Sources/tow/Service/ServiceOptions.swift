@@ -3,7 +3,6 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// The options that select a service.
 struct ServiceOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -21,7 +20,6 @@ struct ServiceOptions: ParsableArguments {
         completion: .file())
     var socket: String?
 
-    /// The paths of the service.
     var places: ServicePlaces {
         var places = ServicePlaces(
             environment: Self.environment(), home: Self.home, state: state.map { Self.absolute($0) },
@@ -30,7 +28,6 @@ struct ServiceOptions: ParsableArguments {
         return places
     }
 
-    /// A client for the service.
     var client: ServiceClient { ServiceClient(socket: places.socket) }
 
     /// A starter for the service, used if the service is not running.

@@ -11,7 +11,6 @@ struct Installation {
     private static let patience = Duration.seconds(15)
     private static let commands = "systemctl --user daemon-reload && systemctl --user enable --now \(ServiceUnit.name)"
 
-    /// The unit file of this user.
     static var file: UnitFile {
         let variables = Environment.variables(["XDG_CONFIG_HOME"])
         let given = variables["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }

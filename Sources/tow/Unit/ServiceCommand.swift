@@ -3,7 +3,6 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// The command `tow service`.
 struct ServiceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "service",
@@ -17,7 +16,6 @@ struct ServiceCommand: AsyncParsableCommand {
         ])
 }
 
-/// The command `tow service install`.
 struct ServiceInstallCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "install",
@@ -141,7 +139,6 @@ struct ServiceInstallCommand: AsyncParsableCommand {
     }
 }
 
-/// The command `tow service remove`.
 struct ServiceRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
@@ -154,7 +151,6 @@ struct ServiceRemoveCommand: AsyncParsableCommand {
     }
 }
 
-/// The command `tow service status`.
 struct ServiceStatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
@@ -196,7 +192,6 @@ struct ServiceStatusCommand: AsyncParsableCommand {
     }
 }
 
-/// The command `tow service stop`.
 struct ServiceStopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stop",

@@ -4,12 +4,10 @@ import TowlineCore
 struct ServiceUnit: Hashable {
     /// The absolute path of the program.
     let program: String
-    /// The arguments of the program.
     let arguments: [String]
     /// `true` if the unit contains the restrictions that need a user namespace.
     var usesNamespaces = true
 
-    /// The name of the unit.
     static let name = "towd.service"
     /// The first line of a unit file that `tow service install` wrote. Only such a file may be replaced.
     static let mark = "# Written by 'tow service install'. Changes of your own: systemctl --user edit towd"

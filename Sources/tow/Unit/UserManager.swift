@@ -22,7 +22,6 @@ struct UserManager {
     /// Restarts the service with the current unit file, if it is running.
     func restartIfRunning() throws(Refusal) { try command(["try-restart", ServiceUnit.name]) }
 
-    /// Starts the service now.
     func start() throws(Refusal) { try command(["start", ServiceUnit.name]) }
 
     /// Stops the service and no longer starts it automatically.

@@ -3,7 +3,6 @@ import Glibc
 import TowlineCore
 import TowlineWire
 
-/// The command `tow watch`.
 struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",

@@ -4,7 +4,6 @@ import TowlineEngine
 
 /// The source that the bytes of a download are read from.
 enum ContentSource: Sendable {
-    /// The running transfer of the download.
     case transfer(TransferRunner)
     /// The finished file or the part file on the disk, if the download has no running transfer.
     case file(ContentFile)

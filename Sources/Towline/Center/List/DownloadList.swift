@@ -102,7 +102,6 @@ struct DownloadList: Sendable {
         await journals.summaries(of: records.filter { running[$0.id] == nil })
     }
 
-    /// Returns whether the registry contains the download of an unfinished file.
     func contains(_ file: UnfinishedFile) async throws(TowlineError) -> Bool {
         var query = RegistryQuery()
         query.text = file.held.name

@@ -33,13 +33,10 @@ struct RetryWaits {
     /// Resets the number of consecutive waits of a download.
     mutating func resetCount(of id: DownloadID) { counts[id] = nil }
 
-    /// Returns whether a download waits.
     func contains(_ id: DownloadID) -> Bool { waits[id] != nil }
 
-    /// Adds a download that waits.
     mutating func add(_ id: DownloadID, _ wait: Wait) { waits[id] = wait }
 
-    /// Returns the waits that satisfy `isOver`.
     func matching(_ isOver: (Wait) -> Bool) -> [DownloadID: Wait] { waits.filter { isOver($0.value) } }
 
     /// Postpones the end of a wait to the time `until`. Has no effect if the download does not wait.
@@ -63,6 +60,5 @@ struct RetryWaits {
         }
     }
 
-    /// Stops the timer.
     mutating func stopTimer() { timer?.cancel() }
 }

@@ -14,7 +14,6 @@ final class RunningDownloads: Sendable {
 
     private struct Entry {
         let download: LiveDownload
-        /// The task that runs the transfer.
         let run: Task<Void, Never>
         /// The result of the ended transfer, which is not in the registry yet.
         var end: DownloadEnd?
@@ -53,7 +52,6 @@ final class RunningDownloads: Sendable {
     /// The running download with this identifier; `nil` if the download has no transfer.
     subscript(_ id: DownloadID) -> LiveDownload? { state.withLock { $0.entries[id]?.download } }
 
-    /// All downloads with a transfer.
     var all: [LiveDownload] { state.withLock { $0.entries.values.map(\.download) } }
 
     /// Returns the downloads with a transfer that belong to a group; all if `group` is `nil`.
@@ -76,7 +74,6 @@ final class RunningDownloads: Sendable {
         return entry.run
     }
 
-    /// The tasks that run transfers.
     var runs: [Task<Void, Never>] { state.withLock { $0.entries.values.map(\.run) } }
 
     /// Removes a download whose result is in the registry.

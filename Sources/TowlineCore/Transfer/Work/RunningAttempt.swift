@@ -60,7 +60,6 @@ struct RunningAttempt: OfAttempt, Sendable {
     struct Step {
         /// The number of bytes received since the previous report.
         var bytes: Int64
-        /// `true` if bytes were written.
         var hasWritten = false
         /// The end of the written bytes, which begin at the start of the assigned range; `nil` if they do not count
         /// as written.

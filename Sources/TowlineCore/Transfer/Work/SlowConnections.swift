@@ -9,7 +9,6 @@ struct SlowConnections: Sendable {
     private struct Replacement {
         /// The rate of the connection, in bytes per second.
         var rate: Double
-        /// The time of the replacement.
         var time: Duration
     }
 

@@ -84,7 +84,6 @@ extension TransferWork {
         }
     }
 
-    /// Records an attempt that begins.
     mutating func begin(_ plan: AttemptPlan, at startedAt: Duration, lastProgressAt: Duration? = nil) {
         attempts.append(
             RunningAttempt(plan: plan, startedAt: startedAt, lastProgressAt: lastProgressAt ?? startedAt))
@@ -114,7 +113,6 @@ extension TransferWork {
         return attempt
     }
 
-    /// Cancels every attempt except `keeper`.
     mutating func cancelAll(except keeper: AttemptID?) -> [TransferAction] {
         var actions: [TransferAction] = []
         for index in attempts.indices where attempts[index].id != keeper && !attempts[index].isDismissed {
