@@ -80,7 +80,7 @@ struct Script {
             }
         case 17:
             let to = RegisteredState.allCases[random(7)]
-            try await call("all \(to.rawValue)") { () throws(TowlineError) in
+            try await call("all \(to.number)") { () throws(TowlineError) in
                 _ = try await registry.changeAll(from: Set(RegisteredState.allCases), to: to, group: nil)
             }
         default:

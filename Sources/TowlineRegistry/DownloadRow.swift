@@ -65,7 +65,7 @@ struct DownloadRow {
         let reader = RowReader(row: row)
         guard let id = DownloadID(bytes: try reader.bytes(1)),
             let rank = Int(exactly: try reader.integer(2)), rank != .min,
-            let state = Int(exactly: try reader.integer(4)).flatMap(RegisteredState.init)
+            let state = Int(exactly: try reader.integer(4)).flatMap(RegisteredState.init(number:))
         else { throw DamagedRow() }
         number = try reader.integer(0)
         place = try reader.bounded(3)
@@ -99,7 +99,7 @@ struct DownloadRow {
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)
         statement.setUncheckedArguments([
-            Data(download.id.bytes), rank(download.priority), place, download.state.rawValue,
+            Data(download.id.bytes), rank(download.priority), place, download.state.number,
             download.completeLength ?? -1, max(0, download.heldBytes), download.addedAt, download.endedAt ?? -1,
             download.waitUntil, download.status, download.group, download.host, download.name, download.directory,
             download.reasonCode, download.reason, download.source, download.identity,

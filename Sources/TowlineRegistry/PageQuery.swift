@@ -2,17 +2,17 @@ internal import GRDB
 internal import TowlineCore
 internal import TowlineEngine
 
-/// A `RegistryQuery` as SQL. A page continues after the keys of the last row, not after a count: the thousandth page
+/// A `DownloadQuery` as SQL. A page continues after the keys of the last row, not after a count: the thousandth page
 /// costs as much as the first, and added or removed rows do not shift the following pages.
 struct PageQuery {
     let sql: String
     let arguments: StatementArguments
-    private let query: RegistryQuery
+    private let query: DownloadQuery
 
     /// The maximum number of rows to sort if no index has both the filter and the order.
     static let sortable = 2_000
 
-    init(_ query: RegistryQuery, rare: Rare?) throws(TowlineError) {
+    init(_ query: DownloadQuery, rare: Rare?) throws(TowlineError) {
         self.query = query
         var conditions: [String] = []
         var arguments = StatementArguments()
@@ -23,8 +23,8 @@ struct PageQuery {
             conditions.append("(\(columns)) \(query.descending ? "<" : ">") (\(marks))")
             arguments += StatementArguments(keys)
         }
-        if !query.states.isEmpty {
-            let states = query.states.map { String($0.rawValue) }.sorted().joined(separator: ", ")
+        if !query.filters.isEmpty {
+            let states = query.filters.map { String($0.number) }.sorted().joined(separator: ", ")
             conditions.append("state IN (\(states))")
         }
         if let group = query.group {
@@ -55,9 +55,9 @@ struct PageQuery {
         return RegistryPage(downloads: shown.map(\.download), next: next)
     }
 
-    private static func limit(_ query: RegistryQuery) -> Int { min(max(query.limit, 1), 10_000) }
+    private static func limit(_ query: DownloadQuery) -> Int { min(max(query.limit, 1), 10_000) }
 
-    private static func index(_ query: RegistryQuery, _ rare: Rare?) -> String {
+    private static func index(_ query: DownloadQuery, _ rare: Rare?) -> String {
         switch rare {
         case .states: return "downloads_state"
         case .group: return "downloads_group"
@@ -65,7 +65,7 @@ struct PageQuery {
         }
         switch query.order {
         case .queue where query.group != nil: return "downloads_group"
-        case .queue where query.states.count == 1: return "downloads_state"
+        case .queue where query.filters.count == 1: return "downloads_state"
         case .queue: return "downloads_queue"
         case .added: return "downloads_added"
         case .name: return "downloads_name"
@@ -77,7 +77,7 @@ struct PageQuery {
 
     // MARK: Cursors: the order, the direction, and the keys of the last row, separated by dots.
 
-    private static func cursor(_ row: DownloadRow, _ query: RegistryQuery) -> RegistryCursor {
+    private static func cursor(_ row: DownloadRow, _ query: DownloadQuery) -> DownloadCursor {
         let download = row.download
         let rank = DownloadRow.rank(download.priority)
         let keys: [String] =
@@ -86,17 +86,17 @@ struct PageQuery {
             case .added: ["\(download.addedAt)"]
             case .name: [hexadecimal(DownloadRow.nameKey(download.name))]
             case .size: ["\(download.completeLength ?? -1)"]
-            case .state: ["\(download.state.rawValue)", "\(rank)", "\(row.place)"]
+            case .state: ["\(download.state.number)", "\(rank)", "\(row.place)"]
             case .ended: ["\(download.endedAt ?? -1)"]
             }
-        return RegistryCursor(text: ([prefix(query)] + keys + ["\(row.number)"]).joined(separator: "."))
+        return DownloadCursor(text: ([prefix(query)] + keys + ["\(row.number)"]).joined(separator: "."))
     }
 
-    private static func prefix(_ query: RegistryQuery) -> String {
+    private static func prefix(_ query: DownloadQuery) -> String {
         query.order.rawValue + (query.descending ? "-" : "+")
     }
 
-    private static func keys(_ cursor: RegistryCursor, for query: RegistryQuery) throws(TowlineError)
+    private static func keys(_ cursor: DownloadCursor, for query: DownloadQuery) throws(TowlineError)
         -> [any DatabaseValueConvertible]
     {
         let words = cursor.text.split(separator: ".", omittingEmptySubsequences: false)
@@ -140,7 +140,7 @@ struct PageQuery {
     }
 }
 
-extension RegistryQuery.Order {
+extension DownloadQuery.Order {
     /// The columns of the order; the last one makes the order total.
     var columns: [String] {
         switch self {

@@ -210,9 +210,9 @@ enum Probe {
         let names = try String.fetchSet(database, sql: "SELECT name FROM sqlite_schema")
         guard names.isSuperset(of: RegistrySchema.names) else { throw DamagedRow() }
         _ = try DownloadTable.totals(in: database)
-        for order in RegistryQuery.Order.allCases {
+        for order in DownloadQuery.Order.allCases {
             for descending in [false, true] {
-                var query = RegistryQuery()
+                var query = DownloadQuery()
                 (query.order, query.descending, query.limit) = (order, descending, 1)
                 let page = try PageQuery(query, rare: nil)
                 let row = try Row.fetchOne(database, sql: page.sql, arguments: page.arguments)

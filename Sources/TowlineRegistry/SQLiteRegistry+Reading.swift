@@ -8,8 +8,8 @@ extension SQLiteRegistry {
         try await read { try DownloadTable.downloads(ids, in: $0) }
     }
 
-    package func page(_ query: RegistryQuery) async throws(TowlineError) -> RegistryPage {
-        let isFiltered = !query.states.isEmpty || query.group != nil || query.text?.isEmpty == false
+    package func page(_ query: DownloadQuery) async throws(TowlineError) -> RegistryPage {
+        let isFiltered = !query.filters.isEmpty || query.group != nil || query.text?.isEmpty == false
         return try await read(walks: isFiltered) { database in
             let page = try PageQuery(query, rare: try DownloadTable.rare(query, in: database))
             let rows = try Row.fetchCursor(
@@ -49,7 +49,7 @@ extension SQLiteRegistry {
         }
     }
 
-    package func totals() async throws(TowlineError) -> RegistryTotals {
+    package func totals() async throws(TowlineError) -> DownloadTotals {
         try await read { try DownloadTable.totals(in: $0) }
     }
 
@@ -79,14 +79,14 @@ extension SQLiteRegistry {
 }
 
 extension DownloadTable {
-    static func totals(in database: Database) throws -> RegistryTotals {
-        var totals = RegistryTotals()
+    static func totals(in database: Database) throws -> DownloadTotals {
+        var totals = DownloadTotals()
         let rows = try Row.fetchAll(
             database, sql: "SELECT state, count, held_low, held_high, complete_low, complete_high FROM totals")
         guard rows.count == RegisteredState.allCases.count else { throw DamagedRow() }
         for row in rows {
             let reader = RowReader(row: row)
-            guard let state = Int(exactly: try reader.integer(0)).flatMap(RegisteredState.init),
+            guard let state = Int(exactly: try reader.integer(0)).flatMap(RegisteredState.init(number:)),
                 let count = Int(exactly: try reader.bounded(1)), count >= 0
             else { throw DamagedRow() }
             if count > 0 { totals.counts[state] = count }
@@ -97,10 +97,10 @@ extension DownloadTable {
     }
 
     /// Returns the filter of the query that leaves few rows; `nil` if no filter does.
-    static func rare(_ query: RegistryQuery, in database: Database) throws -> PageQuery.Rare? {
-        if !query.states.isEmpty {
+    static func rare(_ query: DownloadQuery, in database: Database) throws -> PageQuery.Rare? {
+        if !query.filters.isEmpty {
             let counts = try totals(in: database).counts
-            let count = query.states.reduce(0) { $0 + counts[$1, default: 0] }
+            let count = query.filters.reduce(0) { $0 + counts[$1, default: 0] }
             if count <= PageQuery.sortable { return .states }
         }
         if let group = query.group {

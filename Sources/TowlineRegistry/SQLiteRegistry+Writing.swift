@@ -136,7 +136,7 @@ enum DownloadTable {
             values.append(value)
         }
         if let state = change.state {
-            set("state", state.state.rawValue)
+            set("state", state.state.number)
             set("reason", state.reason)
             set("reason_code", state.reasonCode)
             set("status", state.status)
@@ -178,7 +178,7 @@ enum DownloadTable {
     ) throws -> Bool {
         guard let state else { return true }
         let statement = try database.cachedStatement(sql: "SELECT state FROM downloads WHERE number = ?")
-        return try Int.fetchOne(statement, arguments: [number]) == state.rawValue
+        return try Int.fetchOne(statement, arguments: [number]) == state.number
     }
 
     private static func update(
@@ -212,7 +212,7 @@ enum DownloadTable {
     static func changeAll(
         from states: Set<RegisteredState>, to state: RegisteredState, group: String?, in database: Database
     ) throws -> Int {
-        let from = states.map { String($0.rawValue) }.sorted().joined(separator: ", ")
+        let from = states.map { String($0.number) }.sorted().joined(separator: ", ")
         var sql = "SELECT number FROM downloads INDEXED BY downloads_state WHERE state IN (\(from))"
         var arguments = StatementArguments()
         if let group {
@@ -226,7 +226,7 @@ enum DownloadTable {
                 UPDATE downloads SET state = ?, reason = NULL, reason_code = NULL, status = NULL, wait_until = NULL, \
                 ended_at = -1 WHERE number = ?
                 """)
-        for number in numbers { try statement.execute(arguments: [state.rawValue, number]) }
+        for number in numbers { try statement.execute(arguments: [state.number, number]) }
         return numbers.count
     }
 }

@@ -19,7 +19,7 @@ struct TotalsSum {
                 sql: """
                     UPDATE totals SET count = count + ?, held_low = held_low + ?, held_high = held_high + ?, \
                     complete_low = complete_low + ?, complete_high = complete_high + ? WHERE state = ?
-                    """, arguments: StatementArguments(sum + [Int64(state.rawValue)]))
+                    """, arguments: StatementArguments(sum + [Int64(state.number)]))
         }
     }
 }

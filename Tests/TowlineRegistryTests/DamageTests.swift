@@ -81,7 +81,7 @@ import TowlineEngine
     }
 
     private func all(_ registry: SQLiteRegistry) async throws -> [RegisteredDownload] {
-        var query = RegistryQuery()
+        var query = DownloadQuery()
         query.limit = 10_000
         return try await registry.page(query).downloads
     }
@@ -187,8 +187,8 @@ import TowlineEngine
             for (name, bytes) in sound { writeFile(state.directory + "/" + name, bytes) }
             corrupt("registry.sqlite", page * 4096..<(page + 1) * 4096, zeros: zeros)
             let (registry, _) = try await reopen()
-            for order in RegistryQuery.Order.allCases {
-                var query = RegistryQuery()
+            for order in DownloadQuery.Order.allCases {
+                var query = DownloadQuery()
                 (query.limit, query.order) = (10_000, order)
                 let found = try await registry.page(query).downloads
                 #expect(found.count >= 390, "page \(page), \(order)")

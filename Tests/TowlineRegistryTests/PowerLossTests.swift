@@ -141,12 +141,12 @@ private struct Model {
         init() {}
 
         init(_ registry: SQLiteRegistry, entriesOf number: Int?) async throws {
-            var query = RegistryQuery()
+            var query = DownloadQuery()
             query.limit = 10_000
             for download in try await registry.page(query).downloads {
                 let number = Int(download.name?.dropLast(4) ?? "") ?? -1
                 if downloads[number] != nil { downloads[-2] = [] }
-                downloads[number] = [download.heldBytes, Int64(download.state.rawValue)]
+                downloads[number] = [download.heldBytes, Int64(download.state.number)]
                 directories.insert(download.directory)
             }
             let totals = try await registry.totals()

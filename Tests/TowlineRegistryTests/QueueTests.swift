@@ -8,10 +8,10 @@ import TowlineEngine
 @Suite struct QueueTests {
     private let state = TemporaryState()
 
-    private func order(_ registry: SQLiteRegistry, _ change: (inout RegistryQuery) -> Void = { _ in }) async throws
+    private func order(_ registry: SQLiteRegistry, _ change: (inout DownloadQuery) -> Void = { _ in }) async throws
         -> [RegisteredDownload]
     {
-        var query = RegistryQuery()
+        var query = DownloadQuery()
         query.limit = 7
         change(&query)
         var found: [RegisteredDownload] = []
@@ -25,11 +25,11 @@ import TowlineEngine
         }
     }
 
-    private static let filters: [@Sendable (inout RegistryQuery) -> Void] = [
-        { _ in }, { $0.states = [.paused] }, { $0.states = [.queued, .failed] }, { $0.group = "a" },
+    private static let filters: [@Sendable (inout DownloadQuery) -> Void] = [
+        { _ in }, { $0.filters = [.paused] }, { $0.filters = [.queued, .failed] }, { $0.group = "a" },
         { $0.text = "sAmE" }, { $0.text = "ärg" }, { $0.text = "host-3" },
         {
-            $0.states = [.queued, .active, .waiting]
+            $0.filters = [.queued, .active, .waiting]
             $0.group = "b"
             $0.text = "files"
         },
@@ -40,10 +40,10 @@ import TowlineEngine
         let registry = try await state.open()
         let all = Self.mixed()
         _ = try await registry.add(all)
-        for order in RegistryQuery.Order.allCases {
+        for order in DownloadQuery.Order.allCases {
             let sorted = Self.sorted(all, order)
             for filter in Self.filters {
-                var query = RegistryQuery()
+                var query = DownloadQuery()
                 filter(&query)
                 let expected = sorted.filter { Self.matches($0, query) }.map(\.id)
                 for descending in [false, true] {
@@ -76,7 +76,7 @@ import TowlineEngine
         }
     }
 
-    private static func sorted(_ all: [RegisteredDownload], _ order: RegistryQuery.Order) -> [RegisteredDownload] {
+    private static func sorted(_ all: [RegisteredDownload], _ order: DownloadQuery.Order) -> [RegisteredDownload] {
         func key(_ number: Int, _ download: RegisteredDownload) -> [Int] {
             switch order {
             case .queue: [-download.priority, number]
@@ -84,7 +84,7 @@ import TowlineEngine
             // Compares the bytes of the name. A prefix comes before longer names.
             case .name: (download.name ?? "").lowercased().utf8.map(Int.init) + [-1, number]
             case .size: [Int(download.completeLength ?? -1), number]
-            case .state: [download.state.rawValue, -download.priority, number]
+            case .state: [download.state.number, -download.priority, number]
             case .ended: [Int(download.endedAt ?? -1), number]
             }
         }
@@ -92,8 +92,8 @@ import TowlineEngine
             .sorted { $0.0.lexicographicallyPrecedes($1.0) }.map(\.1)
     }
 
-    private static func matches(_ download: RegisteredDownload, _ query: RegistryQuery) -> Bool {
-        guard query.states.isEmpty || query.states.contains(download.state) else { return false }
+    private static func matches(_ download: RegisteredDownload, _ query: DownloadQuery) -> Bool {
+        guard query.filters.isEmpty || query.filters.contains(download.state) else { return false }
         guard query.group == nil || query.group == download.group else { return false }
         guard let text = query.text?.lowercased() else { return true }
         return download.name?.lowercased().contains(text) == true || download.source.lowercased().contains(text)
@@ -110,13 +110,13 @@ import TowlineEngine
     @Test func aCursorOfAnotherOrderIsRefused() async throws {
         let registry = try await state.open()
         _ = try await registry.add((0..<5).map { Sample.download($0) })
-        var query = RegistryQuery()
+        var query = DownloadQuery()
         query.limit = 2
         query.order = .name
         let cursor = try #require(try await registry.page(query).next)
         query.order = .size
         for cursor in [
-            cursor, RegistryCursor(text: ""), RegistryCursor(text: "size+.1"), RegistryCursor(text: "size+.x.1"),
+            cursor, DownloadCursor(text: ""), DownloadCursor(text: "size+.1"), DownloadCursor(text: "size+.x.1"),
         ] {
             query.cursor = cursor
             await #expect(throws: TowlineError.self) { try await registry.page(query) }

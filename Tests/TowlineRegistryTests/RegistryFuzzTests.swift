@@ -70,7 +70,7 @@ import TowlineEngine
         }
         try queue.close()
         let registry = try await state.open { _ in (0..<Self.count).map { Sample.download($0) } }
-        var query = RegistryQuery()
+        var query = DownloadQuery()
         query.limit = 100
         #expect(try await registry.page(query).downloads.count == Self.count)
         _ = try await registry.add([Sample.download(500)])
@@ -112,9 +112,9 @@ import TowlineEngine
     /// - Returns: whether the list was rebuilt.
     private func useList() async throws -> Bool {
         let registry = try await state.open { _ in (0..<20).map { Sample.download($0) } }
-        for order in RegistryQuery.Order.allCases {
+        for order in DownloadQuery.Order.allCases {
             for descending in [false, true] {
-                var query = RegistryQuery()
+                var query = DownloadQuery()
                 (query.limit, query.order, query.descending) = (1000, order, descending)
                 let found = try await registry.page(query).downloads
                 #expect(found.allSatisfy { $0.heldBytes >= 0 && $0.addedAt.magnitude <= RowReader.bound })

@@ -58,9 +58,9 @@ import TowlineEngine
         await registry.close()
         let opening = try await Self.measure("opening") { registry = try await state.open() }
         #expect(opening < 1)
-        for order in RegistryQuery.Order.allCases {
+        for order in DownloadQuery.Order.allCases {
             for descending in [false, true] {
-                var query = RegistryQuery()
+                var query = DownloadQuery()
                 (query.order, query.descending) = (order, descending)
                 // Also measures a later page, with a cursor.
                 query.cursor = nil
@@ -84,17 +84,17 @@ import TowlineEngine
     }
 
     private func filters(_ registry: SQLiteRegistry) async throws {
-        var query = RegistryQuery()
+        var query = DownloadQuery()
         query.text = "iso"
         _ = try await Self.measure("a text that all have") { _ = try await registry.page(query) }
         query.text = "in none of them"
         _ = try await Self.measure("a text that none has") { _ = try await registry.page(query) }
-        query = RegistryQuery()
-        query.states = [.failed]
+        query = DownloadQuery()
+        query.filters = [.failed]
         _ = try await Self.measure("a state that none has") { _ = try await registry.page(query) }
-        query.states = [.queued]
+        query.filters = [.queued]
         _ = try await Self.measure("a state that all have") { _ = try await registry.page(query) }
-        query = RegistryQuery()
+        query = DownloadQuery()
         query.group = "films"
         _ = try await Self.measure("a group of a tenth") { _ = try await registry.page(query) }
         query.order = .size

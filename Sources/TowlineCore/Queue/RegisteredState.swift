@@ -1,6 +1,6 @@
 /// The state of a download in the registry, the stored list of downloads. The registry does not contain the current
 /// activity (`connecting` … `publishing`), because it would be wrong after the process is killed.
-package enum RegisteredState: Int, Hashable, Sendable, CaseIterable {
+public enum RegisteredState: String, Hashable, Sendable, CaseIterable {
     /// Waits until other downloads finish.
     case queued
     /// Runs, or ran when the process ended.
@@ -15,6 +15,25 @@ package enum RegisteredState: Int, Hashable, Sendable, CaseIterable {
     case failed
     /// Cancelled by the user.
     case cancelled
+
+    /// The number that stands for the state in the tables of the registry.
+    package var number: Int {
+        switch self {
+        case .queued: 0
+        case .active: 1
+        case .waiting: 2
+        case .paused: 3
+        case .finished: 4
+        case .failed: 5
+        case .cancelled: 6
+        }
+    }
+
+    /// Returns the state with a number; `nil` for a number that stands for no state.
+    package init?(number: Int) {
+        guard let state = Self.allCases.first(where: { $0.number == number }) else { return nil }
+        self = state
+    }
 
     /// `true` if a download in this state may have a part file and a journal (the record of its valid bytes), so that
     /// it can resume.

@@ -20,7 +20,7 @@ package protocol Registry: AnyObject, Sendable {
     func names(matching short: ShortDownloadID, limit: Int) async throws(TowlineError) -> [DownloadID]
 
     /// Returns one page of the list of downloads: those that `query` selects, in its order.
-    func page(_ query: RegistryQuery) async throws(TowlineError) -> RegistryPage
+    func page(_ query: DownloadQuery) async throws(TowlineError) -> RegistryPage
 
     /// Applies changes to downloads and adds the events in `RegistryChange.entries` to their histories (timelines).
     ///
@@ -60,7 +60,7 @@ package protocol Registry: AnyObject, Sendable {
     func timeline(of id: DownloadID, after number: Int64, limit: Int) async throws(TowlineError) -> [TimelineEntry]
 
     /// Returns the number of downloads in each state and the sums of their bytes.
-    func totals() async throws(TowlineError) -> RegistryTotals
+    func totals() async throws(TowlineError) -> DownloadTotals
 
     /// Stores a value under a name, such as a setting or the limit of a group. `nil` removes the value.
     func setValue(_ value: String?, for name: String) async throws(TowlineError)
@@ -266,77 +266,16 @@ package struct TimelineEntry: Hashable, Sendable {
     }
 }
 
-/// A request for one page of the list of downloads: a filter, an order and a start.
-package struct RegistryQuery: Hashable, Sendable {
-    /// The sort key. Downloads with equal keys are ordered by the time of their addition to the registry.
-    package enum Order: String, Hashable, Sendable, CaseIterable {
-        /// Priority and position in the queue: the order in which downloads start.
-        case queue
-        /// The time at which the download was added.
-        case added
-        /// The final file name.
-        case name
-        /// The complete length of the file.
-        case size
-        /// The state of the download.
-        case state
-        /// The time at which the download ended.
-        case ended
-    }
-
-    /// The order of the downloads.
-    package var order = Order.queue
-    /// `true` to reverse the order.
-    package var descending = false
-    /// The states to include; empty for every state.
-    package var states: Set<RegisteredState> = []
-    /// The only group to include; `nil` for all downloads, in any group or in no group.
-    package var group: String?
-    /// A text that the file name or the URL without secrets must contain, ignoring case; `nil` for no such filter.
-    package var text: String?
-    /// The position at which the page starts: `RegistryPage.next` of the previous page; `nil` for the first page. Valid
-    /// only with the same order and filter.
-    package var cursor: RegistryCursor?
-    /// The maximum number of downloads on the page.
-    package var limit = 100
-
-    /// Creates a query for the first page of all downloads.
-    package init() {}
-}
-
-/// The position in the list after the last download of a page. Opaque: only the registry that created the cursor can
-/// read it.
-package struct RegistryCursor: Hashable, Sendable {
-    /// The position, in the registry's own encoding.
-    package let text: String
-
-    /// Creates a cursor from the registry's encoding.
-    package init(text: String) { self.text = text }
-}
-
-/// A page of the list of downloads, the result of a `RegistryQuery`.
+/// A page of the list of downloads, the result of a `DownloadQuery`.
 package struct RegistryPage: Hashable, Sendable {
     /// The downloads on the page, in the order of the query.
     package var downloads: [RegisteredDownload]
     /// The cursor for the next page; `nil` on the last page.
-    package var next: RegistryCursor?
+    package var next: DownloadCursor?
 
     /// Creates a page.
-    package init(downloads: [RegisteredDownload], next: RegistryCursor?) {
+    package init(downloads: [RegisteredDownload], next: DownloadCursor?) {
         self.downloads = downloads
         self.next = next
     }
-}
-
-/// Counts and sums over all downloads in the registry.
-package struct RegistryTotals: Hashable, Sendable {
-    /// The number of downloads in each state.
-    package var counts: [RegisteredState: Int] = [:]
-    /// The sum of the bytes in the part files of all downloads.
-    package var heldBytes: Int64 = 0
-    /// The sum of the complete lengths in bytes, for the downloads whose length is known.
-    package var completeLength: Int64 = 0
-
-    /// Creates the totals of an empty registry.
-    package init() {}
 }

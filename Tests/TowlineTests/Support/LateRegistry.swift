@@ -78,7 +78,7 @@ actor LateRegistry: Registry {
         try await base.names(matching: short, limit: limit)
     }
 
-    func page(_ query: RegistryQuery) async throws(TowlineError) -> RegistryPage { try await base.page(query) }
+    func page(_ query: DownloadQuery) async throws(TowlineError) -> RegistryPage { try await base.page(query) }
 
     func apply(_ changes: [RegistryChange]) async throws(TowlineError) -> [RegistryOutcome] {
         if let heldState, changes.contains(where: { $0.state?.state == heldState }) {
@@ -123,7 +123,7 @@ actor LateRegistry: Registry {
         try await base.timeline(of: id, after: number, limit: limit)
     }
 
-    func totals() async throws(TowlineError) -> RegistryTotals { try await base.totals() }
+    func totals() async throws(TowlineError) -> DownloadTotals { try await base.totals() }
 
     func setValue(_ value: String?, for name: String) async throws(TowlineError) {
         try checkSpace()

@@ -33,9 +33,10 @@ struct DownloadList: Sendable {
 
     func page(_ query: DownloadQuery) async throws(TowlineError) -> DownloadPage {
         try running.checkOpen()
-        let page = try await registry.page(RegistryQuery(query))
-        return DownloadPage(
-            downloads: await snapshots(of: page.downloads), next: page.next.map { DownloadCursor(text: $0.text) })
+        var query = query
+        query.limit = min(max(1, query.limit), 1000)
+        let page = try await registry.page(query)
+        return DownloadPage(downloads: await snapshots(of: page.downloads), next: page.next)
     }
 
     func totals() async throws(TowlineError) -> DownloadTotals {
@@ -47,7 +48,8 @@ struct DownloadList: Sendable {
             totals.heldBytes = Self.clippedSum(totals.heldBytes, new.held)
             totals.completeLength = Self.clippedSum(totals.completeLength, new.complete)
         }
-        return DownloadTotals(totals)
+        totals.counts.merge(DownloadQuery.Filter.allCases.map { ($0, 0) }) { count, _ in count }
+        return totals
     }
 
     /// Returns `sum` plus `more`, limited to 0 through `Int64.max`, because servers may send any length.
@@ -103,7 +105,7 @@ struct DownloadList: Sendable {
     }
 
     func contains(_ file: UnfinishedFile) async throws(TowlineError) -> Bool {
-        var query = RegistryQuery()
+        var query = DownloadQuery()
         query.text = file.held.name
         repeat {
             let page = try await registry.page(query)

@@ -5,8 +5,8 @@ extension Registry {
     /// Updates the name, size and progress of interrupted downloads in the registry from their journals, which are
     /// newer.
     func reconcile(with files: any DownloadFiles) async throws(TowlineError) {
-        var query = RegistryQuery()
-        query.states = [.active, .waiting]
+        var query = DownloadQuery()
+        query.filters = [.active, .waiting]
         repeat {
             let page = try await page(query)
             let held = await files.held(page.downloads)
