@@ -65,7 +65,7 @@ struct GetRun {
         return batch
     }
 
-    private func makeReporter(_ places: ListPlaces) -> any ClosableObserver {
+    private func makeReporter(_ places: ListPlaces) -> Reporter {
         if plan.report.isJSON { return Reporter(JSONLog(places), descriptor: STDOUT_FILENO, interval: nil) }
         if plan.report.isQuiet { return plain(.failures) }
         if plan.report.isVerbose { return plain(plan.report.progress == .none ? .withoutProgress : .everything) }
@@ -79,7 +79,7 @@ struct GetRun {
         }
     }
 
-    private func plain(_ detail: PlainLog.Detail) -> any ClosableObserver {
+    private func plain(_ detail: PlainLog.Detail) -> Reporter {
         Reporter(PlainLog(detail: detail), descriptor: STDERR_FILENO, interval: nil)
     }
 }

@@ -26,7 +26,7 @@ protocol ProgressLog: Sendable {
 /// An observer of a batch that writes the text of a log on a separate thread.
 ///
 /// Not generic: the runtime builds such a class at its first use, which takes longer than all calls for one small file.
-final class Reporter: ClosableObserver {
+final class Reporter: BatchObserver {
     /// A class that holds the log, because a closure cannot hold a `Mutex`.
     private final class Guarded: Sendable {
         let log: Mutex<any ProgressLog>
@@ -62,6 +62,7 @@ final class Reporter: ClosableObserver {
         tell { $0.ended(number, result, now: $1) }
     }
 
+    /// Ends the output. Returns when all text is written; no event may follow.
     func close(exitStatus: Int32, interrupted: Bool) {
         let now = ContinuousClock.now - began
         guarded.log.withLock { $0.closed(exitStatus: exitStatus, interrupted: interrupted, now: now) }
@@ -76,12 +77,6 @@ final class Reporter: ClosableObserver {
         }
         if !isTimed, hasNews { pump.wake() }
     }
-}
-
-/// An observer that is notified of the end of the batch.
-protocol ClosableObserver: BatchObserver {
-    /// Ends the output. Returns when all text is written; no event may follow.
-    func close(exitStatus: Int32, interrupted: Bool)
 }
 
 extension PlainLog: ProgressLog {
