@@ -69,7 +69,7 @@ struct Script {
             let number = present[random(present.count)]
             let time = round
             var change = RegistryChange(
-                Script.id(number), entries: [TimelineEntry(time: time, kind: "round", message: "\(time)")])
+                Script.id(number), entries: [TimelineNote(time: time, kind: "round", message: "\(time)")])
             change.heldBytes = time
             let changes = [change]
             try await call("change \(number) \(time)") { () throws(TowlineError) in try await registry.apply(changes) }

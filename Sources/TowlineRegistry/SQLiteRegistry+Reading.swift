@@ -30,7 +30,7 @@ extension SQLiteRegistry {
     }
 
     package func timeline(of id: DownloadID, after number: Int64, limit: Int) async throws(TowlineError)
-        -> [TimelineEntry]
+        -> [TimelineNote]
     {
         try await read { database in
             guard let download = try DownloadTable.number(of: id, in: database) else { return [] }
@@ -42,7 +42,7 @@ extension SQLiteRegistry {
                     """, arguments: [download, number, max(0, limit)]
             ).map { row in
                 let reader = RowReader(row: row)
-                return TimelineEntry(
+                return TimelineNote(
                     number: try reader.integer(0), time: try reader.integer(1), kind: try reader.text(2),
                     message: try reader.text(3))
             }

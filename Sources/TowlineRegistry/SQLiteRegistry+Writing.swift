@@ -191,7 +191,7 @@ enum DownloadTable {
         try statement.execute()
     }
 
-    static func add(_ entry: TimelineEntry, to number: Int64, in database: Database) throws {
+    static func add(_ entry: TimelineNote, to number: Int64, in database: Database) throws {
         let statement = try database.cachedStatement(
             sql: "INSERT INTO entries (download, time, kind, message) VALUES (?, ?, ?, ?)")
         statement.setUncheckedArguments([number, entry.time, entry.kind, entry.message])

@@ -125,14 +125,14 @@ struct Salvage {
         return read
     }
 
-    private func entries(_ number: Int64, _ damaged: Database) -> [TimelineEntry] {
+    private func entries(_ number: Int64, _ damaged: Database) -> [TimelineNote] {
         let sql = "SELECT time, kind, message FROM entries WHERE download = ? ORDER BY number"
         guard let rows = try? Row.fetchAll(damaged.cachedStatement(sql: sql), arguments: [number]) else { return [] }
         return rows.compactMap { row in
             let reader = RowReader(row: row)
             guard let time = try? reader.integer(0), let kind = try? reader.text(1), let message = try? reader.text(2)
             else { return nil }
-            return TimelineEntry(time: time, kind: kind, message: message)
+            return TimelineNote(time: time, kind: kind, message: message)
         }
     }
 

@@ -25,7 +25,7 @@ import TowlineEngine
         for start in Swift.stride(from: 0, to: Self.count, by: 20) {
             _ = try await registry.add((start..<start + 20).map { Sample.download($0) })
             try await registry.apply([
-                RegistryChange(Sample.id(start), entries: [TimelineEntry(time: 1, kind: "k", message: "m")])
+                RegistryChange(Sample.id(start), entries: [TimelineNote(time: 1, kind: "k", message: "m")])
             ])
         }
         try await registry.setValue("5", for: "limit")
@@ -199,7 +199,7 @@ import TowlineEngine
             _ = try await registry.nextQueued(limit: 500, blockedHosts: [], blockedGroups: [])
             _ = try await registry.add([Sample.download(500), Sample.download(3)])
             try await registry.apply([
-                RegistryChange(Sample.id(500), entries: [TimelineEntry(time: 1, kind: "k", message: "m")])
+                RegistryChange(Sample.id(500), entries: [TimelineNote(time: 1, kind: "k", message: "m")])
             ])
             if !registry.notices.isEmpty {
                 rebuilt += 1

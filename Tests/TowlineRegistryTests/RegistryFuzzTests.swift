@@ -126,7 +126,7 @@ import TowlineEngine
         _ = try await registry.nextQueued(limit: 50, blockedHosts: ["https://host-1.example:443"], blockedGroups: [])
         _ = try await registry.timeline(of: Sample.id(0), after: 0, limit: 10)
         _ = try await registry.add([Sample.download(500), Sample.download(3)])
-        let entry = TimelineEntry(time: 1, kind: "k", message: "m")
+        let entry = TimelineNote(time: 1, kind: "k", message: "m")
         try await registry.apply([RegistryChange(Sample.id(500), entries: [entry])])
         for before in [Sample.id(1), nil] {
             do {
@@ -148,7 +148,7 @@ import TowlineEngine
     private func make() async throws -> Files {
         let registry = try await state.open()
         _ = try await registry.add((0..<Self.count).map { Sample.download($0, group: $0 % 2 == 0 ? "g" : nil) })
-        let entry = TimelineEntry(time: 1, kind: "k", message: "m")
+        let entry = TimelineNote(time: 1, kind: "k", message: "m")
         try await registry.apply((0..<5).map { RegistryChange(Sample.id($0), entries: [entry, entry]) })
         try await registry.setHostKnowledge("k", for: "https://host-0.example:443")
         try await registry.setValue("5", for: "limit")

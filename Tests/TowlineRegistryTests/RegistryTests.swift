@@ -88,8 +88,8 @@ import TowlineEngine
         for time in 1...5 {
             try await registry.apply([
                 RegistryChange(
-                    Sample.id(1), entries: [TimelineEntry(time: Int64(time), kind: "tick", message: "m\(time)")]),
-                RegistryChange(Sample.id(2), entries: [TimelineEntry(time: Int64(time), kind: "tock", message: "n")]),
+                    Sample.id(1), entries: [TimelineNote(time: Int64(time), kind: "tick", message: "m\(time)")]),
+                RegistryChange(Sample.id(2), entries: [TimelineNote(time: Int64(time), kind: "tock", message: "n")]),
             ])
         }
         let first = try await registry.timeline(of: Sample.id(1), after: 0, limit: 3)
@@ -102,7 +102,7 @@ import TowlineEngine
         #expect(try await registry.timeline(of: Sample.id(2), after: 0, limit: 100).count == 5)
         // The numbers of removed notes are not used again.
         try await registry.apply([
-            RegistryChange(Sample.id(2), entries: [TimelineEntry(time: 9, kind: "tock", message: "n")])
+            RegistryChange(Sample.id(2), entries: [TimelineNote(time: 9, kind: "tock", message: "n")])
         ])
         let last = try await registry.timeline(of: Sample.id(2), after: 0, limit: 100)
         #expect(last.map(\.number) == last.map(\.number).sorted() && Set(last.map(\.number)).count == 6)

@@ -27,7 +27,7 @@ final class LiveDownload: TransferObserver {
         var request: DownloadRequest
         var transfer = TransferSnapshot()
         var isDirty = false
-        var entries: [TimelineEntry] = []
+        var entries: [TimelineNote] = []
         /// A change that could not be written to the registry. The next change includes it.
         var unwrittenChange: RegistryChange?
         var intent = Intent.none
@@ -110,7 +110,7 @@ final class LiveDownload: TransferObserver {
     }
 
     func noticed(_ notice: TransferNotice) {
-        let entry = TimelineEntry(time: WallClock.milliseconds, kind: notice.kind.rawValue, message: notice.message)
+        let entry = TimelineNote(time: WallClock.milliseconds, kind: notice.kind.rawValue, message: notice.message)
         fields.withLock { $0.entries.append(entry) }
         hub.publish(entry, of: id)
     }

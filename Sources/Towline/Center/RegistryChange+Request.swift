@@ -78,7 +78,7 @@ extension RegistryChange {
 
     /// Adds a note to the timeline of the download, with a stable name for programs (`kind`) and a text for people.
     mutating func note(_ kind: String, _ message: String) {
-        entries.append(TimelineEntry(time: WallClock.milliseconds, kind: kind, message: message))
+        entries.append(TimelineNote(time: WallClock.milliseconds, kind: kind, message: message))
     }
 }
 

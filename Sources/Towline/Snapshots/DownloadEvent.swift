@@ -20,15 +20,3 @@ public enum DownloadEvent: Hashable, Sendable {
     /// contain all notes.
     case missed(Int)
 }
-
-/// A note in the timeline of a download: what happened and why.
-public struct TimelineNote: Hashable, Sendable {
-    /// The number of the note. Later notes have higher numbers. The number is 0 in events.
-    public let number: Int64
-    /// The time of the note in milliseconds since 1970-01-01 00:00 UTC.
-    public let time: Int64
-    /// The kind of note: a stable name for programs, for example `restarted`.
-    public let kind: String
-    /// The description of the event for people, without secrets.
-    public let message: String
-}

@@ -57,7 +57,7 @@ package protocol Registry: AnyObject, Sendable {
 
     /// Returns the recorded events of a download whose numbers are greater than `number`, oldest first, at most
     /// `limit`.
-    func timeline(of id: DownloadID, after number: Int64, limit: Int) async throws(TowlineError) -> [TimelineEntry]
+    func timeline(of id: DownloadID, after number: Int64, limit: Int) async throws(TowlineError) -> [TimelineNote]
 
     /// Returns the number of downloads in each state and the sums of their bytes.
     func totals() async throws(TowlineError) -> DownloadTotals
@@ -204,7 +204,7 @@ package struct RegistryChange: Hashable, Sendable {
     /// The new number of bytes in the part file.
     package var heldBytes: Int64?
     /// The events to add to the download's history.
-    package var entries: [TimelineEntry]
+    package var entries: [TimelineNote]
     /// The state that the download must have for the change; in another state it is not changed
     /// (`RegistryOutcome.otherState`). `nil` for every state.
     package var onlyFrom: RegisteredState?
@@ -239,30 +239,10 @@ package struct RegistryChange: Hashable, Sendable {
     }
 
     /// Creates a change of the state, of the history or, by default, of no field.
-    package init(_ id: DownloadID, state: State? = nil, entries: [TimelineEntry] = []) {
+    package init(_ id: DownloadID, state: State? = nil, entries: [TimelineNote] = []) {
         self.id = id
         self.state = state
         self.entries = entries
-    }
-}
-
-/// An event in the history of a download: a message with its time.
-package struct TimelineEntry: Hashable, Sendable {
-    /// The number of the event, ascending within the registry; 0 before the event is stored.
-    package var number: Int64
-    /// The time of the event, in milliseconds since 1970.
-    package var time: Int64
-    /// A stable name of the kind of event for programs, such as `restarted`.
-    package var kind: String
-    /// The message for the user, one sentence without secrets.
-    package var message: String
-
-    /// Creates an entry.
-    package init(number: Int64 = 0, time: Int64, kind: String, message: String) {
-        self.number = number
-        self.time = time
-        self.kind = kind
-        self.message = message
     }
 }
 

@@ -60,7 +60,7 @@ package actor TransferRunner {
     package nonisolated func nudge() { mailbox.post(.nudge) }
 
     /// The byte ranges that are written, and those that running attempts request, for display.
-    package var segmentMap: SegmentMap { SegmentMap(of: transfer.machine) }
+    package var segments: DownloadSegments { DownloadSegments(of: transfer.machine) }
 
     // MARK: Reading
 

@@ -119,7 +119,7 @@ actor LateRegistry: Registry {
         async throws(TowlineError) -> Int
     { try await base.changeAll(from: states, to: state, group: group) }
 
-    func timeline(of id: DownloadID, after number: Int64, limit: Int) async throws(TowlineError) -> [TimelineEntry] {
+    func timeline(of id: DownloadID, after number: Int64, limit: Int) async throws(TowlineError) -> [TimelineNote] {
         try await base.timeline(of: id, after: number, limit: limit)
     }
 

@@ -25,16 +25,16 @@ extension DownloadList {
     /// For a finished download, the result is the complete file.
     func segments(_ id: DownloadID) async throws(TowlineError) -> DownloadSegments {
         try running.checkOpen()
-        if let runner = running[id]?.runner { return DownloadSegments(await runner.segmentMap) }
+        if let runner = running[id]?.runner { return await runner.segments }
         guard let record = try await registry.download(id) else {
             throw Self.notFound
         }
         let length = record.completeLength
         if record.state == .finished, let length {
-            return DownloadSegments(SegmentMap(completeLength: length, written: ByteRangeSet([ByteRange(0, length)])))
+            return DownloadSegments(completeLength: length, written: ByteRangeSet([ByteRange(0, length)]))
         }
         let held = await files.held([record])[0]
-        return DownloadSegments(SegmentMap(completeLength: length, written: held?.written ?? ByteRangeSet()))
+        return DownloadSegments(completeLength: length, written: held?.written ?? ByteRangeSet())
     }
 
     func find(_ short: String) async throws(TowlineError) -> DownloadID? {

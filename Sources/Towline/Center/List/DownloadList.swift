@@ -62,7 +62,6 @@ struct DownloadList: Sendable {
         if let change = running[id]?.takeChange(progress: false) { try await registry.apply([change]) }
         _ = try await record(id)
         return try await registry.timeline(of: id, after: number, limit: min(max(1, limit), 10_000))
-            .map { TimelineNote($0) }
     }
 
     func request(_ id: DownloadID) async throws(TowlineError) -> DownloadRequest {

@@ -127,7 +127,7 @@ final class SnapshotHub: Sendable {
     }
 
     /// Delivers a new timeline note of a download to all mailboxes.
-    func publish(_ entry: TimelineEntry, of id: DownloadID) { publish(.noted(id, TimelineNote(entry))) }
+    func publish(_ note: TimelineNote, of id: DownloadID) { publish(.noted(id, note)) }
 
     /// Ends the snapshot streams of a removed download.
     func end(_ id: DownloadID) {
@@ -145,11 +145,5 @@ final class SnapshotHub: Sendable {
         }
         for stream in streams { stream.finish() }
         for mailbox in mailboxes { mailbox.close() }
-    }
-}
-
-extension TimelineNote {
-    init(_ entry: TimelineEntry) {
-        self.init(number: entry.number, time: entry.time, kind: entry.kind, message: entry.message)
     }
 }

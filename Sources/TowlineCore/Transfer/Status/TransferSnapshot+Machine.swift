@@ -55,15 +55,19 @@ extension DownloadState {
     }
 }
 
-extension SegmentMap {
-    /// Creates the map of a transfer: its written bytes, and the segments (byte ranges of attempts) in progress.
+extension DownloadSegments {
+    /// Creates the byte ranges of a transfer: its written bytes, and the segments (byte ranges of attempts) in progress.
     package init(of machine: TransferStateMachine) {
         let ledger = machine.work.ledger
         self.init(
             completeLength: ledger.completeLength, written: ledger.written,
             segments: machine.work.live.filter(\.isAccepted).map { attempt in
-                Segment(
-                    range: ledger.lease(of: attempt.id) ?? attempt.plan.lease, position: attempt.position,
+                let lease = ledger.lease(of: attempt.id) ?? attempt.plan.lease
+                let isOpen = lease.upperBound == .max
+                let end = isOpen ? max(attempt.position, ledger.completeLength ?? 0) : lease.upperBound
+                let start = min(lease.lowerBound, end)
+                return Segment(
+                    range: start..<end, position: min(max(attempt.position, start), end),
                     rate: attempt.rates.average.rate)
             })
     }

@@ -1,5 +1,3 @@
-import TowlineCore
-
 /// The byte ranges of a download: the downloaded ranges, and the segments that connections are receiving.
 public struct DownloadSegments: Hashable, Sendable {
     /// A byte range that one connection is receiving.
@@ -18,18 +16,11 @@ public struct DownloadSegments: Hashable, Sendable {
     public let written: [Range<Int64>]
     /// The active segments, in the order of their requests; empty while the download does not run.
     public let segments: [Segment]
-}
 
-extension DownloadSegments {
-    init(_ map: SegmentMap) {
-        completeLength = map.completeLength
-        written = map.written.ranges.map { $0.lowerBound..<$0.upperBound }
-        segments = map.segments.map { segment in
-            let open = segment.range.upperBound == .max
-            let end = open ? max(segment.position, map.completeLength ?? 0) : segment.range.upperBound
-            let range = min(segment.range.lowerBound, end)..<end
-            return Segment(
-                range: range, position: min(max(segment.position, range.lowerBound), end), rate: segment.rate)
-        }
+    /// Creates the byte ranges of a download, with the segments in progress.
+    package init(completeLength: Int64?, written: ByteRangeSet, segments: [Segment] = []) {
+        self.completeLength = completeLength
+        self.written = written.ranges.map { $0.lowerBound..<$0.upperBound }
+        self.segments = segments
     }
 }
