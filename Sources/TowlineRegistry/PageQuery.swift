@@ -84,7 +84,7 @@ struct PageQuery {
             switch query.order {
             case .queue: ["\(rank)", "\(row.place)"]
             case .added: ["\(download.addedAt)"]
-            case .name: [hexadecimal(DownloadRow.nameKey(download.name))]
+            case .name: [Hexadecimal.encoded(DownloadRow.nameKey(download.name).utf8)]
             case .size: ["\(download.completeLength ?? -1)"]
             case .state: ["\(download.state.number)", "\(rank)", "\(row.place)"]
             case .ended: ["\(download.endedAt ?? -1)"]
@@ -106,7 +106,8 @@ struct PageQuery {
         var keys: [any DatabaseValueConvertible] = []
         for (column, word) in zip(query.order.columns, words.dropFirst()) {
             if column == "name_key" {
-                guard let text = text(hexadecimal: word) else { throw unusable }
+                guard let bytes = Hexadecimal.decoded(word), let text = String(validating: bytes, as: UTF8.self)
+                else { throw unusable }
                 keys.append(text)
             } else {
                 guard let number = Int64(word) else { throw unusable }
@@ -120,23 +121,6 @@ struct PageQuery {
         TowlineError(
             .unusableOption,
             "the cursor is invalid or belongs to another sort order. Request the first page again, without a cursor")
-    }
-
-    private static func hexadecimal(_ text: String) -> String {
-        let digits = Array("0123456789abcdef")
-        return String(text.utf8.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
-    }
-
-    private static func text(hexadecimal: Substring) -> String? {
-        guard hexadecimal.utf8.count.isMultiple(of: 2) else { return nil }
-        var bytes: [UInt8] = []
-        var rest = hexadecimal
-        while !rest.isEmpty {
-            guard let byte = UInt8(rest.prefix(2), radix: 16) else { return nil }
-            bytes.append(byte)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 }
 

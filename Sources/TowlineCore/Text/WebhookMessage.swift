@@ -33,31 +33,23 @@ package struct WebhookMessage: Hashable, Sendable {
     /// can ignore a repeated key. The key is a string of a structured field (RFC 8941 §3.3.3); characters that such a
     /// string cannot contain are percent-encoded.
     package var idempotencyKey: String {
-        "\"" + String(decoding: "\(id)-\(event)-\(time)".utf8.flatMap(Self.plain), as: UTF8.self) + "\""
+        "\"" + "\(id)-\(event)-\(time)".utf8.map(Self.plain).joined() + "\""
     }
 
-    private static func plain(_ byte: UInt8) -> [UInt8] {
+    private static func plain(_ byte: UInt8) -> String {
         let isPlain = ASCII.isDigit(byte) || ASCII.isLetter(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F
-        return isPlain ? [byte] : Array("%".utf8) + hexadecimal(byte)
-    }
-
-    private static func hexadecimal(_ byte: UInt8) -> [UInt8] {
-        let digits = Array("0123456789abcdef".utf8)
-        return [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        return isPlain ? String(Unicode.Scalar(byte)) : "%" + Hexadecimal.encoded([byte])
     }
 
     /// The JSON text of the message.
     package var json: String {
-        let sum = checksum.map { sum in
-            "\(sum.algorithm.rawValue):" + String(decoding: sum.value.flatMap(Self.hexadecimal), as: UTF8.self)
-        }
         var object = JSONObject()
         object.add("event", event)
         object.add("id", id)
         object.add("name", name)
         object.add("path", path)
         object.add("bytes", bytes)
-        if let sum { object.add("checksum", sum) } else { object.addNull("checksum") }
+        if let checksum { object.add("checksum", checksum.description) } else { object.addNull("checksum") }
         object.add("time", HTTPDate(secondsSince1970: time).timestamp)
         return object.closed
     }

@@ -120,8 +120,7 @@ struct ServiceClient: Sendable {
             if scalar.isASCII, scalar.properties.isAlphabetic || "0123456789-._~".unicodeScalars.contains(scalar) {
                 result.unicodeScalars.append(scalar)
             } else {
-                let digits = String(byte, radix: 16, uppercase: true)
-                result += "%" + (digits.utf8.count == 1 ? "0" : "") + digits
+                result += "%" + Hexadecimal.encoded([byte]).uppercased()
             }
         }
         return result
