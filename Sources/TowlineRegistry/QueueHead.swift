@@ -3,11 +3,8 @@ internal import GRDB
 internal import TowlineCore
 internal import TowlineEngine
 
-/// A search for the first queued downloads that may start.
-///
-/// Tries three exact methods. The first scans the front of the queue, which is usually sufficient. If the front is
-/// full of blocked hosts (a million downloads of one host at its connection limit), the second merges the heads of
-/// the other hosts' queues, unless there are too many hosts. The third scans the rest of the queue.
+/// A search for the first queued downloads that may start. Scans the front of the queue; if blocked hosts fill the
+/// front, merges the heads of the other hosts' queues; if there are too many hosts, scans the rest.
 struct QueueHead {
     let limit: Int
     let blockedHosts: Set<String>

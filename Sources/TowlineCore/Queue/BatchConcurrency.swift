@@ -1,10 +1,9 @@
-/// Decides how many downloads of a batch (the URLs of one `tow get` command) receive bytes at once.
+/// Decides how many downloads of a batch (the URLs of one `tow get` command) receive bytes at once
+/// (docs/internals/list-concurrency.md).
 ///
-/// The default is five, because each download may use sixteen connections. For short downloads, which spend most of
-/// their time on requests, it is sixteen, the connection limit of a host (docs/internals/list-concurrency.md), or the
-/// number that pays off for a distant host (`ConnectionSearch`). For downloads that share one HTTP/2 connection, each
-/// as a stream, it is a hundred: RFC 9113 §6.5.2 recommends that servers allow at least as many. For streams from a
-/// distant host it is the number of streams that several connections carry together (`ConnectionSharing`).
+/// The default is five, because each download may use sixteen connections. For short downloads it is sixteen, the
+/// connection limit of a host, or the number that pays off for a distant host (`ConnectionSearch`). For streams of
+/// shared connections it is a hundred or more (RFC 9113 §6.5.2).
 package struct BatchConcurrency: Sendable {
     private static let usual = 5
     /// The limit for downloads that are streams of one shared HTTP/2 connection.

@@ -1,11 +1,9 @@
 /// The search for the number of short downloads that pay off at once, each with its own connection
 /// (docs/internals/list-concurrency.md).
 ///
-/// Sixteen downloads keep a nearby host busy. A connection to a distant host waits most of the time, and four times as
-/// many deliver up to four times the files, until the line or the host is saturated. If even the fastest download takes
-/// long, the search tries two doublings and measures the downloads per second. If each doubling gains less than a
-/// tenth, both are undone; otherwise the limit becomes the number of downloads that the measured gain requires. A
-/// failed attempt undoes one doubling. The search is repeated after a while, because networks change.
+/// If even the fastest download takes long, the search tries two doublings and measures the downloads per second. If
+/// each doubling gains less than a tenth, both are undone; otherwise the limit becomes the number of downloads that the
+/// measured gain requires.
 package struct ConnectionSearch: Sendable {
     /// The number of downloads that should run at once now.
     package private(set) var limit = Self.usual

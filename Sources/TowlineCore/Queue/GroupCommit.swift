@@ -1,9 +1,5 @@
-/// Decides when a sync (fsync) for many small files begins: at once, or a moment later, when more files wait for it.
-///
-/// A sync costs about the same for one file and for a hundred, and more files arrive while one runs. If few arrive,
-/// each sync serves few files, and a new file waits for many syncs. Databases solve this with a short wait, called
-/// group commit (PostgreSQL's `commit_delay`, MySQL's `binlog_group_commit_sync_delay`). The wait is no longer than the
-/// last sync.
+/// Decides when a sync (fsync) for many small files begins: at once, or after a short wait, so that it serves more
+/// files (docs/internals/group-syncs.md). Databases call this group commit.
 package struct GroupCommit: Sendable {
     /// The minimum number of files in the last sync that causes a wait. A single file never waits for others.
     private static let few = 4

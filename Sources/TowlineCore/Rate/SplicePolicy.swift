@@ -1,8 +1,6 @@
-/// Decides when to move the rest of a body from its connection to its file within the kernel (splice(2)). No bytes are
-/// copied to this process and back, but the connection ends with the response, because the HTTP library does not see
-/// the end of the body.
-///
-/// If bytes arrive fast and the round trip is short, a new connection costs less than copying.
+/// Decides when to move the rest of a body from its connection to its file within the kernel
+/// (docs/internals/splicing.md). The connection ends with the response, so splicing pays off if bytes arrive fast and
+/// the round trip is short.
 package struct SplicePolicy: Hashable, Sendable {
     /// The number of body bytes over which the rate is measured: more than a server that pauses between bursts sends at
     /// once.

@@ -1,10 +1,8 @@
 /// The search for the best number of connections of a transfer (docs/internals/segments.md). The number doubles while
 /// the total throughput grows by at least a tenth; a step without that gain is undone.
 ///
-/// Many servers send in bursts. A short measurement is then unreliable, and waiting for a clear result at each step
-/// would cost more than one step too many. After a measurement that is too uneven, the next step is taken, and a later
-/// check tries a quarter fewer connections. A step that did not pay off is tried again from time to time, because
-/// networks change.
+/// After a measurement that is too uneven, the next step is taken, and a later check tries a quarter fewer connections.
+/// A step that did not pay off is tried again from time to time, because networks change.
 package struct ConnectionBudget: Hashable, Sendable {
     /// The number of connections to use now.
     package private(set) var target: Int

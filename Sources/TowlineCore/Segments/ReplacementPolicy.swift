@@ -1,9 +1,6 @@
 /// Decides when a connection of a download is too slow and is replaced by a new one
-/// (docs/internals/slow-connections.md): its rate is far below the expected rate of a new connection.
-///
-/// The expected rate comes from the other connections of the download, or else from the higher of its earlier
-/// connections' rate and the connection's own best rate. If the only connection is slow from its first byte, there is
-/// no rate for comparison; then a floor and the stall timeout decide.
+/// (docs/internals/slow-connections.md): its rate is far below the expected rate of a new connection. Without a rate
+/// for comparison, a floor and the stall timeout decide.
 package struct ReplacementPolicy: Hashable, Sendable {
     /// The properties of a running attempt (one request) that this policy uses to judge its connection.
     package struct Runner: Hashable, Sendable {

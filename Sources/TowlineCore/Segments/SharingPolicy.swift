@@ -1,10 +1,10 @@
-/// Decides whether requests to a host share a connection, each as a separate stream (RFC 9113 §5).
+/// Decides whether requests to a host share a connection, each as a separate stream
+/// (docs/internals/shared-connections.md).
 ///
-/// Segments of a long file gain nothing from sharing: a connection has one window, and each loss delays all streams.
-/// The main cost of a small file is its connection: a handshake and the wait for it. If the last responses of a host
-/// over HTTP/2 were small, the next requests share a connection, and each asks for at most `smallLimit` bytes. A longer
-/// file ends its stream and is requested again over its own connection. Each such mistake doubles the number of small
-/// responses that are needed before sharing; many small responses in a row halve that number.
+/// If the last responses of a host over HTTP/2 were small, the next requests share a connection, and each asks for at
+/// most `smallLimit` bytes. A longer file ends its stream and is requested again over its own connection. Each such
+/// mistake doubles the number of small responses that are needed before sharing; many small responses in a row halve
+/// that number.
 package struct SharingPolicy: Hashable, Sendable {
     /// The evidence that the body of a response gives for or against shared connections.
     package enum Evidence: Hashable, Sendable {

@@ -1,8 +1,5 @@
-/// A value that belongs to an attempt, one request of a download.
-///
-/// A download has one value for each connection. The values are in arrays, and a linear search finds them. For the
-/// single attempt of a small file, hashing its identifier and moving the value in and out of a dictionary took longer
-/// than the work.
+/// A value that belongs to an attempt, one request of a download. The values are in arrays with a linear search: there
+/// are few, and a dictionary took longer than the work for the single attempt of a small file.
 package protocol OfAttempt {
     /// The identifier of the attempt that the value belongs to.
     var id: AttemptID { get }

@@ -1,8 +1,5 @@
-/// The rules of a transfer that is a single request, because the file may be small: the request to send, and the
-/// responses that complete it.
-///
-/// Each of thousands of small files is one request, one response and one file. A `TransferStateMachine` would decide
-/// the same in six steps, so these files do without it. For any other response, a state machine takes over the request
+/// The rules of a transfer that is a single request, because the file may be small (docs/internals/small-files.md): the
+/// request to send, and the responses that complete it. For any other response, a state machine takes over the request
 /// (`TransferEvent.takenOver`).
 package enum SmallFilePolicy {
     /// The length in bytes of the longest small file. A longer file has a journal, which records its written bytes, and

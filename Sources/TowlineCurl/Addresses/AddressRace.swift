@@ -3,10 +3,9 @@ import Glibc
 /// The parallel connection attempts to the addresses of a host ("Happy Eyeballs", RFC 8305 §5). The next connection
 /// attempt begins `delay` after the previous one, or immediately when one fails. The first address that connects wins.
 ///
-/// libcurl 7.88 tries both families at the same time, but tries the addresses of one family one after another, each for
-/// half of the remaining time. The event loop (`AttemptLoop`) therefore connects sockets of its own, called runners, in
-/// parallel with libcurl. If a runner connects first, it takes over the descriptor of one of libcurl's sockets
-/// (dup2(2)). Confined to one engine thread, a thread that runs libcurl.
+/// libcurl 7.88 tries the addresses of one family one after another. The event loop (`AttemptLoop`) therefore connects
+/// sockets of its own, called runners, in parallel with libcurl. If a runner connects first, it takes over the
+/// descriptor of one of libcurl's sockets (dup2(2)). Confined to one engine thread, a thread that runs libcurl.
 final class AddressRace {
     /// The time between the starts of two connection attempts (RFC 8305 §8: "Connection Attempt Delay").
     static let delay = Duration.milliseconds(250)

@@ -1,11 +1,8 @@
 import CCurl
 internal import TowlineCore
 
-/// The parsed URL of an easy handle's request, reused for the next URL of the same origin. libcurl would parse each
-/// text, reassemble the URL and parse it again, although two small files of one origin differ only in path and query
-/// (`docs/performance.md`).
-///
-/// Confined to one engine thread, a thread that runs libcurl.
+/// The parsed URL of an easy handle's request, reused for the next URL of the same origin
+/// (docs/internals/request-urls.md). Confined to one engine thread, a thread that runs libcurl.
 final class RequestURL {
     private let parts = curl_url()
     /// The origin whose scheme, host and port `parts` contains; `nil` before the first URL and after a failure.

@@ -2,11 +2,10 @@ import CCurl
 import Glibc
 
 /// A record of the events that each socket of an engine thread is watched for, and of the connections whose small sends
-/// the kernel combines (gathers) into fewer TCP segments.
+/// the kernel combines (gathers) into fewer TCP segments (docs/internals/gathered-requests.md).
 ///
-/// After a request libcurl stops watching its connection, and with the next request watches it again for the same
-/// events. The kernel therefore keeps watching the idle connection, which saves three system calls for each small file.
-/// If an event occurs on an idle connection, usually its end, the kernel stops watching it.
+/// Idle connections stay watched, because libcurl watches them again with the next request. If an event occurs on an
+/// idle connection, usually its end, the kernel stops watching it.
 ///
 /// libcurl does not report the close of a socket that was never connected (7.88.0 to 8.1.2, curl/curl#11439), and a
 /// resolver may get its number next. A socket therefore counts as a connection from the first time that libcurl wants

@@ -3,14 +3,11 @@ import Glibc
 internal import TowlineCore
 
 /// The rest of a response body whose beginning libcurl delivered. The kernel moves the rest from the connection into a
-/// pipe, from where the receiver takes it (splice(2)). libcurl stays paused and only closes the connection at the end.
-/// Used only by `Splicing`.
+/// pipe, from where the receiver takes it (docs/internals/splicing.md). Used only by `Splicing`, on one engine thread.
 ///
-/// During a pause, libcurl only guarantees that it delivers nothing, not that it reads nothing. Before the first move,
-/// and after each call of libcurl, the kernel is therefore asked how many bytes were read from the socket. If the
-/// number differs from the number delivered, no further bytes of the body are accepted.
-///
-/// Confined to one engine thread, a thread that runs libcurl.
+/// A paused libcurl may still read from the socket. Before the first move, and after each call of libcurl, the kernel
+/// is therefore asked how many bytes were read. If the number differs from the number delivered, no further bytes of
+/// the body are accepted.
 final class SplicedBody {
     /// The result of `receive`, which moves bytes from the socket into the pipe.
     enum Step {

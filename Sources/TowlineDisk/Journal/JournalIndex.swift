@@ -1,11 +1,9 @@
 import Synchronization
 internal import TowlineCore
 
-/// An index of the unfinished downloads in a directory.
-///
-/// A batch of a million files queries it for each of them; reading the directory each time would cost more than all
-/// other work. Downloads of this process are added immediately; those of other processes appear after the next reading,
-/// whose interval grows with its cost. A name from the index is a hint: the caller must check the file.
+/// An index of the unfinished downloads in a directory (docs/internals/directory-index.md). Downloads of this process
+/// are added immediately; those of other processes appear after the next reading. A name from the index is a hint: the
+/// caller must check the file.
 final class JournalIndex: Sendable {
     /// The result of reading a directory.
     struct Listing: Sendable {

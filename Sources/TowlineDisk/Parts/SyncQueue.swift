@@ -4,12 +4,11 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// Syncs files to stable storage (fsync(2)) on threads of its own: a sync blocks, so neither Swift's cooperative
-/// threads nor the threads that receive data may wait for it.
+/// Syncs files to stable storage (fsync(2)) on a thread per device (docs/internals/group-syncs.md): a sync blocks, so
+/// neither Swift's cooperative threads nor the threads that receive data may wait for it.
 ///
-/// Each device has a thread while requests wait for it, and for a moment longer: otherwise each of many small files
-/// would start two threads. Requests that arrive during a sync are served together by the next one; eight files or more
-/// by a single `syncfs`. A request is always answered: cancelling a task does not withdraw it.
+/// Requests that arrive during a sync are served together by the next one; eight files or more by a single `syncfs`. A
+/// request is always answered: cancelling a task does not withdraw it.
 package final class SyncQueue: Sendable {
     /// The part of a file to make durable.
     enum Extent: Sendable {

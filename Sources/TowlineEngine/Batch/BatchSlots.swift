@@ -1,12 +1,9 @@
 internal import TowlineCore
 import Synchronization
 
-/// The slots that limit how many downloads of a batch run: those that receive bytes, and some more that only wait, for
-/// the disk or for their next attempt.
-///
-/// A file whose bytes are complete needs no connection. Files that are synced together cost one sync, and the next
-/// files arrive during the sync. A download that waits for its next attempt, or for the response of a silent host,
-/// leaves its slot to others. Downloads that were never tried begin before others take their slots back.
+/// The slots that limit how many downloads of a batch run (docs/internals/list-concurrency.md): those that receive
+/// bytes, and some more that only wait for the disk, for their next attempt or for the response of a silent host.
+/// Downloads that were never tried begin before others take their slots back.
 final class BatchSlots: Sendable {
     /// The numbers of downloads in each phase, and the call of `take` that waits.
     struct Occupancy {

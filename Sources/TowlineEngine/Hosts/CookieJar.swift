@@ -1,11 +1,9 @@
 import Synchronization
 package import TowlineCore
 
-/// A store of the cookies that servers set during the life of a process, and of those in the user's cookie file.
-///
-/// The jar only stores cookies. The transport copies them into a request, and updates the jar after the response.
-/// libcurl decides which cookies match a URL and which cookies a server may set (RFC 6265 §5, public suffix list). A
-/// cookie is a line of the Netscape format, as written by libcurl.
+/// A store of the cookies that servers set during the life of a process, and of those in the user's cookie file. The
+/// transport copies them into a request, and updates the jar after the response. libcurl decides which cookies match a
+/// URL and which cookies a server may set. A cookie is a line of the Netscape format, as written by libcurl.
 package final class CookieJar: Sendable {
     private struct Cookie {
         let line: String

@@ -1,10 +1,7 @@
 import Synchronization
 
-/// A limit on the number of follow-ups (actions such as unpacking) that run at the same time. Follow-ups start in the
-/// order of their `enter` calls.
-///
-/// With a limit of four, a slow program or webhook does not block the other follow-ups, and downloads still get
-/// processor time, disk and memory when a thousand downloads finish at once.
+/// A limit on the number of follow-ups (actions such as unpacking) that run at the same time, so that a slow one does
+/// not block the others. Follow-ups start in the order of their `enter` calls.
 final class FollowUpGate: Sendable {
     static let room = 4
 

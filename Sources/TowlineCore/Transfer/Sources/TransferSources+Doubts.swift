@@ -1,8 +1,7 @@
-/// Checks that decide which of several sources sent correct bytes, and the reactions to their results.
-///
-/// The checksum of the whole file decides only at the end, and an entity tag is only a claim. Therefore each mirror is
-/// asked once for a sample: bytes that the primary, the source that defines the file, has just delivered. A mirror with
-/// different bytes is left out before it has delivered much, and is available if the primary turns out to be wrong.
+/// Checks that decide which of several sources sent correct bytes, and the reactions to their results
+/// (docs/internals/mirrors.md). Each mirror is asked once for a sample: bytes that the primary, the source that defines
+/// the file, has just delivered. A mirror with different bytes is left out before it has delivered much, and is
+/// available if the primary turns out to be wrong.
 extension TransferSources {
     /// The number of restarts after which a source that sent wrong bytes is no longer replaced by another.
     static let restartLimit = 5

@@ -1,9 +1,8 @@
 /// Several sources for one file (RFC 5854 §4.2.14, RFC 6249 §4). They share its segments; if one fails, another
-/// continues.
+/// continues (docs/internals/mirrors.md).
 ///
 /// The primary source defines the file. Bytes of a mirror are joined only with proof: a checksum of the whole file,
-/// verified before publishing, or the same strong entity tag (RFC 6249 §6, coordinated between the servers). A mirror
-/// with another file is left out. Its bytes are downloaded again if only the checksum shows the difference.
+/// verified before publishing, or the same strong entity tag (RFC 6249 §6). A mirror with another file is left out.
 extension TransferSources {
     // MARK: Results of requests to mirrors
 

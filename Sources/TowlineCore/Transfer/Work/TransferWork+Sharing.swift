@@ -3,8 +3,8 @@
 ///
 /// A lease is the range that an attempt is to deliver. `RunningAttempt.bound` is the offset at which its response ends
 /// unless it is stopped. A further connection takes over the end of a lease at once. The response waits there for a
-/// moment, so that no byte arrives twice, and is stopped if others deliver all of its rest. Otherwise it continues, and
-/// takes back the bytes that no other attempt delivers.
+/// moment, and is stopped if others deliver all of its rest. Otherwise it takes back the bytes that no other attempt
+/// delivers.
 extension TransferWork {
     /// The shortest and longest pause of a response at the bytes of another connection, which has to connect, send a
     /// request and deliver.
