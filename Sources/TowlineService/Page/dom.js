@@ -43,9 +43,6 @@ export function isTyping(target) {
   return target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
 }
 
-/** True if the user prefers reduced motion. */
-export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-
 const colours = new Map();
 
 /** Calls `listener` when the colour scheme changes, because a canvas must then be painted again. */
