@@ -1,4 +1,5 @@
 import Foundation
+import TestServers
 import Testing
 
 /// The manual pages document every existing option, and no other.
@@ -48,20 +49,10 @@ struct ManualTests {
 
     private func help(_ program: String, _ words: [String]) async throws -> String {
         let process = Process()
-        let output = Pipe()
         process.executableURL = CommandRun.products.appendingPathComponent(program)
         process.arguments = words + ["--help"]
         process.environment = ["COLUMNS": "80"]
-        process.standardOutput = output
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        let data = await withCheckedContinuation { continuation in
-            Thread.detachNewThread {
-                continuation.resume(returning: output.fileHandleForReading.readDataToEndOfFile())
-            }
-        }
-        process.waitUntilExit()
-        return String(decoding: data, as: UTF8.self)
+        return String(decoding: try await process.runToEnd(), as: UTF8.self)
     }
 
     @Test func towHasAPartForEachCommandWithItsOptions() async throws {

@@ -1,4 +1,5 @@
 import Foundation
+import TestServers
 import Testing
 
 /// Fault 124: a remote client with the token makes `towd` send requests to services on this machine or its network.
@@ -20,21 +21,12 @@ import Testing
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("private_addresses.py")
         let process = Process()
-        let output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
         process.arguments = [
             "-mn", "/usr/bin/python3", "-B", script.path, products.appendingPathComponent("towd").path, folder.path,
             policy,
         ]
-        process.standardOutput = output
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        let data = await withCheckedContinuation { continuation in
-            Thread.detachNewThread {
-                continuation.resume(returning: output.fileHandleForReading.readDataToEndOfFile())
-            }
-        }
-        process.waitUntilExit()
+        let data = try await process.runToEnd()
         try #require(process.terminationStatus == 0)
         return try JSONDecoder().decode(Result.self, from: data)
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TestServers
 import Testing
 
 /// A home directory where `tow` starts `towd`. The tests use the built programs.
@@ -28,7 +29,6 @@ struct ServiceHome {
     @discardableResult
     func tow(_ arguments: [String]) async throws -> [[String: Any]] {
         let process = Process()
-        let output = Pipe()
         let program = Self.products.appendingPathComponent("tow")
         if let prelude {
             process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
@@ -41,15 +41,7 @@ struct ServiceHome {
             "HOME": path.path, "XDG_CONFIG_HOME": path.path, "XDG_RUNTIME_DIR": runtime.path,
             "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
         ]
-        process.standardOutput = output
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        let data = await withCheckedContinuation { continuation in
-            Thread.detachNewThread {
-                continuation.resume(returning: output.fileHandleForReading.readDataToEndOfFile())
-            }
-        }
-        process.waitUntilExit()
+        let data = try await process.runToEnd()
         #expect(process.terminationStatus == 0, "\(arguments)")
         return String(decoding: data, as: UTF8.self).split(separator: "\n").compactMap {
             try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
