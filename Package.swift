@@ -86,7 +86,7 @@ let package = Package(
         .target(name: "TowlineThreads", dependencies: ["TowlineCore", "CTowline"], swiftSettings: strict),
 
         // The service: the library behind HTTP. Its words are shared with `tow`, which links no server.
-        .target(name: "TowlineWire", swiftSettings: strict),
+        .target(name: "TowlineWire", dependencies: ["TowlineCore"], swiftSettings: strict),
         .target(
             name: "TowlineService",
             dependencies: [

@@ -32,7 +32,7 @@ struct Main {
             var options = DownloadOptions(
                 url: try HTTPURL(parsing: url), target: .file(directory: directory, name: name))
             options.connections = connections
-            options.maxTries = 4
+            options.maximumTries = 4
             options.retryWait = .milliseconds(10)
             let services = TransferServices(
                 transport: CurlTransport(), storage: FileStorage(syscall: syscall), board: HostBoard(),

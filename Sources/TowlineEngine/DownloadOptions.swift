@@ -1,6 +1,8 @@
 package import TowlineCore
 
-/// The options of one download: its URL, its destination, and how to transfer the file.
+/// The options of one download: its URL, its destination, and how to transfer the file. The options of `transfer` are
+/// also members of this type.
+@dynamicMemberLookup
 package struct DownloadOptions: Sendable {
     /// The maximum number of mirrors of one download.
     package static let mostMirrors = 16
@@ -10,7 +12,7 @@ package struct DownloadOptions: Sendable {
     ///
     /// - Throws: `unusableOption` if a mirror is refused.
     package func checkMirrors() throws(TowlineError) {
-        guard url.scheme == .https, !allowsDowngrade, checksum?.isForgeable ?? true,
+        guard url.scheme == .https, !transfer.allowsDowngrade, transfer.checksum?.isForgeable ?? true,
             let mirror = mirrors.first(where: { $0.scheme == .http })
         else { return }
         throw TowlineError(
@@ -21,20 +23,20 @@ package struct DownloadOptions: Sendable {
     }
 
     /// Returns whether bytes on disk that may come from another file can be used: a checksum proves them, or the user
-    /// takes the risk (`unsafeResume`).
-    var allowsUntrustedBytes: Bool { unsafeResume || !(checksum?.isForgeable ?? true) }
+    /// takes the risk (`allowsUnsafeResume`).
+    var allowsUntrustedBytes: Bool { transfer.allowsUnsafeResume || !(transfer.checksum?.isForgeable ?? true) }
 
     /// Returns whether bytes that an earlier run left may have come over http, although this download uses https and
     /// the user does not allow http.
     func isDowngrade(from record: DownloadRecord) -> Bool {
         guard url.scheme == .https else { return false }
-        return record.source.hasPrefix("http://") || record.mayBePlain && !allowsDowngrade
+        return record.source.hasPrefix("http://") || record.mayBePlain && !transfer.allowsDowngrade
     }
 
     /// Returns whether bytes of this run may come over http although the URL is https: from a mirror, or after a
     /// redirect.
     var mayBringPlainBytes: Bool {
-        url.scheme == .https && (allowsDowngrade || mirrors.contains { $0.scheme == .http })
+        url.scheme == .https && (transfer.allowsDowngrade || mirrors.contains { $0.scheme == .http })
     }
 
     /// The destination of the bytes.
@@ -58,65 +60,38 @@ package struct DownloadOptions: Sendable {
     package var mirrors: [HTTPURL] = []
     /// The destination of the bytes: a file or an output stream.
     package var target: Target
-    /// The maximum number of connections of this download, 1 … 128; `nil`: as many as increase the rate, at most 16.
-    package var connections: Int?
-    /// The rate limit of this download, in bytes per second; `nil` or 0: no limit.
-    package var rateLimit: Int64?
-    /// The checksum that the complete file must have; `nil` if the user gave no checksum.
-    package var checksum: Checksum?
-    /// `true` to accept a web page whatever the file should be. Otherwise a page, such as a login page, in place of
-    /// another kind of file is an error.
-    package var acceptsWebPages = false
-    /// `true` to ignore checksums that servers send.
-    package var ignoresServerChecksums = false
+    /// The options that the command line, the library and the HTTP API share.
+    package var transfer: TransferOptions
     /// The user's own header fields, which are sent to the origin of `url` only.
     package var userFields = HTTPFields()
     /// The connection settings, and the user's credentials, which are sent to the origin of `url` only.
-    package var connection = ConnectionOptions()
-    /// The number of consecutive attempts without a byte after which the transfer fails; 0: no limit. Counted for each
-    /// URL separately until one URL delivers a byte.
-    package var maxTries = 20
-    /// The HTTP statuses after which a request is retried, in addition to those that are always retried (429 or 503,
-    /// for example).
-    package var retryStatuses: Set<Int> = []
-    /// Returns whether `retryStatuses` may contain a status: 202 and the errors, except 407 and 416, which have other
-    /// meanings.
-    package static func mayRetry(status: Int) -> Bool {
-        status == 202 || 400...599 ~= status && ![407, 416].contains(status)
-    }
-    /// The wait before the first retry after a failure. Each further retry doubles the wait, up to a minute.
-    package var retryWait = Duration.seconds(1)
-    /// The longest pause that a server may request (`Retry-After`) without making the transfer fail; `nil`: any.
-    package var longestWait: Duration?
-    /// The maximum time without a received byte. After that, the connection is replaced.
-    package var stallTimeout = Duration.seconds(30)
-    /// The maximum length of the file in bytes; a longer file makes the download fail. `nil`: any.
-    package var maximumSize: Int64?
-    /// The maximum number of consecutive redirects that are followed; one more makes the request fail.
-    package var maxRedirects = 20
-    /// `true` if a redirect may lead from https to http, and a mirror of an https URL may use http.
-    package var allowsDowngrade = false
-    /// The rule for a destination whose name another file already has.
-    package var existing = ExistingPolicy.fail
+    package var connection: ConnectionOptions
     /// `true` to wait for stable storage before the download counts as finished.
     package var durable = true
-    /// `true` to resume an unfinished file if the server sends no validator (ETag or Last-Modified). The only proof
-    /// that the file is unchanged is then its length and some repeated bytes that are compared.
-    package var unsafeResume = false
     /// `true` if an unfinished file under the same name belongs to this download, even if it came from another URL: a
     /// link may have been renewed.
     package var ownsPart = false
-    /// `true` to use one connection, from the first byte to the last.
-    package var sequential = false
     /// `true` to start over if the file changed on the server, `false` to fail with `changedOnServer`.
     package var restartsChanged = true
     /// `true` to reserve the disk space at the start.
     package var reservesSpace = true
 
-    /// Creates the default options for a URL and a target.
-    package init(url: HTTPURL, target: Target) {
+    /// Creates the options of a download. `transfer.usesHTTP1Only` limits the HTTP version of the connection.
+    package init(
+        url: HTTPURL, target: Target, transfer: TransferOptions = TransferOptions(),
+        connection: ConnectionOptions = ConnectionOptions()
+    ) {
         self.url = url
         self.target = target
+        self.transfer = transfer
+        self.connection = connection
+        if transfer.usesHTTP1Only { self.connection.httpProtocol = .http1 }
+    }
+
+    /// Accesses an option of `transfer`.
+    package subscript<Value>(dynamicMember option: WritableKeyPath<TransferOptions, Value>) -> Value {
+        get { transfer[keyPath: option] }
+        set { transfer[keyPath: option] = newValue }
     }
 }
 

@@ -10,9 +10,12 @@ private struct AnyKey: CodingKey {
 extension Decoder {
     /// Returns a container that allows only the known fields, so that a misspelt field is an error.
     ///
+    /// - Parameter others: fields that the container does not decode, but allows.
     /// - Throws: `DecodingError.dataCorrupted` for an unknown field.
-    func strictContainer<Key: CodingKey & CaseIterable>(_ type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        let known = Set(Key.allCases.map(\.stringValue))
+    func strictContainer<Key: CodingKey & CaseIterable>(
+        _ type: Key.Type, besides others: [any CodingKey] = []
+    ) throws -> KeyedDecodingContainer<Key> {
+        let known = Set(Key.allCases.map(\.stringValue) + others.map(\.stringValue))
         for key in try container(keyedBy: AnyKey.self).allKeys where !known.contains(key.stringValue) {
             throw DecodingError.dataCorrupted(
                 .init(codingPath: codingPath, debugDescription: "unknown field '\(key.stringValue.prefix(40))'"))

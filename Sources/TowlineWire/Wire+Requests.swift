@@ -1,3 +1,5 @@
+package import TowlineCore
+
 extension Wire {
     /// A request to add a download. The API has no fields to run programs or call webhooks.
     package struct NewDownload: Hashable, Sendable, Codable {
@@ -17,60 +19,64 @@ extension Wire {
         package var cookies: String?
         /// URL of the proxy; empty: no proxy.
         package var proxy: String?
-        /// Maximum number of connections.
-        package var connections: Int?
-        /// Rate limit in bytes per second.
-        package var rateLimit: Int64?
-        /// Expected checksum: `algorithm:hex`.
-        package var checksum: String?
+        /// Options of the transfer. In JSON, they are fields of the same object.
+        package var options = TransferOptions()
         /// Priority; downloads with a higher priority start first.
         package var priority: Int?
         /// Group, for limits by group.
         package var group: String?
         /// Metadata of the client, returned unchanged.
         package var metadata: [String: String]?
-        /// Action if the file exists: `fail`, `overwrite`, `rename` or `skip`.
-        package var existing: String?
         /// True to add the download as paused.
         package var startsPaused: Bool?
         /// Unpack the archive after the download.
         package var unpack: Unpack?
-        /// Stall timeout in seconds.
-        package var stallTimeout: Double?
-        /// Maximum number of consecutive attempts that receive no data.
-        package var maximumTries: Int?
-        /// Wait before the first retry in seconds.
-        package var retryWait: Double?
-        /// Longest pause that a server may request (`Retry-After`), in seconds.
-        package var maximumWait: Double?
-        /// HTTP statuses after which a request is retried, in addition to those that are always retried.
-        package var retryStatuses: [Int]?
-        /// Maximum number of consecutive redirects.
-        package var maximumRedirects: Int?
-        /// True to follow redirects from https to http, and to allow http mirrors of an https URL.
-        package var allowDowngrade: Bool?
-        /// True to use HTTP/1.1 only.
-        package var http1: Bool?
-        /// True to download from the first byte to the last over one connection.
-        package var sequential: Bool?
-        /// Maximum size of the file in bytes.
-        package var maximumSize: Int64?
-        /// True to resume after comparing only the length and the last bytes before the resume point.
-        package var unsafeResume: Bool?
-        /// True to ignore the checksums that the server sends.
-        package var ignoreServerChecksums: Bool?
-        /// True to accept a web page whatever kind of file the name says.
-        package var acceptHTML: Bool?
 
-        fileprivate enum CodingKeys: String, CodingKey, CaseIterable {
-            case url, mirrors, directory, name, headers, user, cookies, proxy, connections, rateLimit, checksum
-            case priority, group, metadata, existing, startsPaused, unpack, stallTimeout, maximumTries, retryWait
-            case maximumWait, retryStatuses, maximumRedirects, allowDowngrade, http1, sequential, maximumSize
-            case unsafeResume, ignoreServerChecksums, acceptHTML
+        private enum CodingKeys: String, CodingKey, CaseIterable {
+            case url, mirrors, directory, name, headers, user, cookies, proxy, priority, group, metadata, startsPaused
+            case unpack
         }
 
         /// Creates a request for a URL, with the defaults of the service.
         package init(url: String) { self.url = url }
+
+        /// Decodes a request. An unknown field is an error.
+        package init(from decoder: any Decoder) throws {
+            let members = try decoder.strictContainer(CodingKeys.self, besides: TransferOptions.CodingKeys.allCases)
+            url = try members.decode(String.self, forKey: .url)
+            mirrors = try members.decodeIfPresent([String].self, forKey: .mirrors)
+            directory = try members.decodeIfPresent(String.self, forKey: .directory)
+            name = try members.decodeIfPresent(String.self, forKey: .name)
+            headers = try members.decodeIfPresent([Header].self, forKey: .headers)
+            user = try members.decodeIfPresent(String.self, forKey: .user)
+            cookies = try members.decodeIfPresent(String.self, forKey: .cookies)
+            proxy = try members.decodeIfPresent(String.self, forKey: .proxy)
+            priority = try members.decodeIfPresent(Int.self, forKey: .priority)
+            group = try members.decodeIfPresent(String.self, forKey: .group)
+            metadata = try members.decodeIfPresent([String: String].self, forKey: .metadata)
+            startsPaused = try members.decodeIfPresent(Bool.self, forKey: .startsPaused)
+            unpack = try members.decodeIfPresent(Unpack.self, forKey: .unpack)
+            options = try TransferOptions(from: decoder)
+        }
+
+        /// Encodes a request.
+        package func encode(to encoder: any Encoder) throws {
+            var members = encoder.container(keyedBy: CodingKeys.self)
+            try members.encode(url, forKey: .url)
+            try members.encodeIfPresent(mirrors, forKey: .mirrors)
+            try members.encodeIfPresent(directory, forKey: .directory)
+            try members.encodeIfPresent(name, forKey: .name)
+            try members.encodeIfPresent(headers, forKey: .headers)
+            try members.encodeIfPresent(user, forKey: .user)
+            try members.encodeIfPresent(cookies, forKey: .cookies)
+            try members.encodeIfPresent(proxy, forKey: .proxy)
+            try members.encodeIfPresent(priority, forKey: .priority)
+            try members.encodeIfPresent(group, forKey: .group)
+            try members.encodeIfPresent(metadata, forKey: .metadata)
+            try members.encodeIfPresent(startsPaused, forKey: .startsPaused)
+            try members.encodeIfPresent(unpack, forKey: .unpack)
+            try options.encode(to: encoder)
+        }
     }
 
     /// A header field.
@@ -145,20 +151,10 @@ extension Wire {
         /// Decodes either form. An unknown field is an error.
         package init(from decoder: any Decoder) throws {
             guard try decoder.container(keyedBy: CodingKeys.self).contains(.downloads) else {
-                downloads = [try Entry(from: decoder).download]
+                downloads = [try NewDownload(from: decoder)]
                 return
             }
-            downloads = try decoder.strictContainer(CodingKeys.self).decode([Entry].self, forKey: .downloads)
-                .map(\.download)
-        }
-
-        private struct Entry: Decodable {
-            let download: NewDownload
-
-            init(from decoder: any Decoder) throws {
-                _ = try decoder.strictContainer(NewDownload.CodingKeys.self)
-                download = try NewDownload(from: decoder)
-            }
+            downloads = try decoder.strictContainer(CodingKeys.self).decode([NewDownload].self, forKey: .downloads)
         }
     }
 

@@ -19,8 +19,9 @@ struct AddListTests {
     private func request(_ url: String, _ options: [(String, String)]) throws -> Wire.NewDownload {
         var model = Wire.NewDownload(url: "")
         model.directory = "top"
-        model.rateLimit = 5
-        return try AddList(model: model).request(for: entry(url, options), of: "list")
+        var settings = DownloadSettings(options: TransferOptions())
+        settings.options.rateLimit = 5
+        return try AddList(model: model, settings: settings).request(for: entry(url, options), of: "list")
     }
 
     @Test func theOptionsOfEveryListAreAccepted() throws {
@@ -32,7 +33,7 @@ struct AddListTests {
             ])
         #expect(request.url == "http://a.test/f")
         #expect(request.directory == "top/films/sub" && request.name == "name")
-        #expect(request.checksum == Self.sum && request.rateLimit == 2048)
+        #expect(request.options.checksum?.description == Self.sum && request.options.rateLimit == 2048)
         #expect(request.mirrors == ["http://b.test/f", "http://c.test/f"])
     }
 
@@ -41,19 +42,21 @@ struct AddListTests {
         (Setting.connections, "4"), (.mirror, "http://b.test/"), (.limitRate, "1K"), (.sequential, ""),
         (.checksum, sum), (.maxSize, "1K"), (.ignoreServerChecksums, ""), (.acceptHTML, ""), (.unsafeResume, ""),
         (.header, "A: b"), (.bearerFile, "/proc/self/comm"), (.user, "a:b"), (.proxy, "http://p"), (.noProxy, ""),
-        (.http1, ""), (.maxRedirects, "0"), (.allowDowngrade, ""), (.maxTries, "20"), (.retryWait, "1"),
-        (.retryOn, "404"), (.maxWait, "3600"), (.stallTimeout, "30"),
+        (.http1, ""), (.maxRedirects, "0"), (.allowDowngrade, ""), (.maxTries, "20"), (.retryWait, "2"),
+        (.retryOn, "404"), (.maxWait, "3600"), (.stallTimeout, "31"), (.ifExists, "skip"),
     ]) func everySharedOptionIsSent(_ setting: Setting, _ value: String) throws {
-        var settings = DownloadSettings()
+        var settings = DownloadSettings(options: TransferOptions())
         try settings.apply(setting, value)
         var request = Wire.NewDownload(url: "")
-        request.take(setting, value, from: settings)
-        #expect(request != Wire.NewDownload(url: ""), "a default value is sent too: towd has other defaults")
+        request.take(settings)
+        #expect(
+            try ServiceClient.encode(request) != ServiceClient.encode(Wire.NewDownload(url: "")),
+            "a default value of 'tow get' is sent too: towd has other defaults")
     }
 
     @Test func withoutOptionsTheCommandLineApplies() throws {
         let request = try request("http://a.test/f", [])
-        #expect(request.directory == "top" && request.name == nil && request.rateLimit == 5)
+        #expect(request.directory == "top" && request.name == nil && request.options.rateLimit == 5)
     }
 
     @Test(arguments: [

@@ -138,7 +138,7 @@ import TowlineEngine
 
     /// Returns the name of an option that only the command line may set and that differs from its default.
     private static func unsafe(_ options: DownloadOptions) -> String? {
-        var plain = DownloadOptions(url: options.url, target: options.target)
+        var plain = DownloadOptions(url: options.url, target: options.target, transfer: .ofCommand)
         plain.connection.user = options.connection.user
         if options.url.userInfo == nil, options.connection.user != nil { return "a user" }
         if options.connection != plain.connection { return "how to connect" }
@@ -146,14 +146,14 @@ import TowlineEngine
         if options.existing != plain.existing || options.restartsChanged != plain.restartsChanged {
             return "overwriting"
         }
-        if options.allowsDowngrade || options.maxRedirects != plain.maxRedirects { return "redirects" }
-        if options.unsafeResume || options.ignoresServerChecksums || options.acceptsWebPages || !options.durable
+        if options.allowsDowngrade || options.maximumRedirects != plain.maximumRedirects { return "redirects" }
+        if options.allowsUnsafeResume || options.ignoresServerChecksums || options.acceptsWebPages || !options.durable
             || !options.reservesSpace
         {
             return "safety"
         }
-        if options.maxTries != plain.maxTries || options.retryWait != plain.retryWait { return "tries" }
-        if options.connections != nil || options.sequential || options.stallTimeout != plain.stallTimeout {
+        if options.maximumTries != plain.maximumTries || options.retryWait != plain.retryWait { return "tries" }
+        if options.connections != nil || options.isSequential || options.stallTimeout != plain.stallTimeout {
             return "speed"
         }
         return nil

@@ -40,7 +40,7 @@ struct NetworkFaultTests {
             let download = Download(
                 try Self.options(site, proxy) {
                     $0.connections = connections
-                    $0.maxTries = 0
+                    $0.maximumTries = 0
                     $0.connection.headTimeout = .seconds(2)
                 })
             async let outcome = download.run()
@@ -68,7 +68,7 @@ struct NetworkFaultTests {
             let outcome = await Download(
                 try Self.options(site, proxy) {
                     $0.connections = 4
-                    $0.maxTries = 0
+                    $0.maximumTries = 0
                     $0.retryWait = .milliseconds(1)
                 }
             ).run(deadline: .seconds(300))
@@ -89,7 +89,7 @@ struct NetworkFaultTests {
         try await Self.through(Resource(length: Int64(resets) * 60_000), options) { site, proxy in
             let outcome = await Download(
                 try Self.options(site, proxy) {
-                    $0.maxTries = 0
+                    $0.maximumTries = 0
                     $0.retryWait = .milliseconds(1)
                 }
             ).run(deadline: .seconds(300))
@@ -132,7 +132,7 @@ struct NetworkFaultTests {
     @Test func row71NetworkComesLater() async throws {
         try await Self.through { site, proxy in
             await proxy.refuseConnections()
-            let download = Download(try Self.options(site, proxy) { $0.maxTries = 0 })
+            let download = Download(try Self.options(site, proxy) { $0.maximumTries = 0 })
             async let outcome = download.run()
             await download.observer.wait { $0.wait != nil }
             try await proxy.acceptConnections()
@@ -169,7 +169,7 @@ struct NetworkFaultTests {
             let download = Download(
                 try Self.options(site, proxy) {
                     $0.connections = 4
-                    $0.maxTries = 0
+                    $0.maximumTries = 0
                 })
             async let outcome = download.run()
             await download.observer.wait { $0.heldBytes > 1_000_000 }

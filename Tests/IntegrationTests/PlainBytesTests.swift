@@ -83,7 +83,7 @@ struct PlainBytesTests {
                 let change: @Sendable (inout DownloadOptions) -> Void = {
                     $0.url = url
                     $0.connection.certificateAuthorityFile = authority
-                    $0.maxTries = 1
+                    $0.maximumTries = 1
                 }
                 for status in [503, 200] {
                     secure.set(status == 200 ? .correct : .always(.status(status)), for: Site.path)

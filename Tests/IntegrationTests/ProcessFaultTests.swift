@@ -205,7 +205,7 @@ struct ProcessFaultTests {
             let first = FileStorage(boot: BootIdentity(high: 1, low: 2))
             try await site.interrupt(after: Scenario.held, storage: first) { $0.durable = false }
             site.server.set(.always(.resetBeforeHead), for: Site.path)
-            let idle = Download(try site.options { $0.maxTries = 1 }, storage: first)
+            let idle = Download(try site.options { $0.maximumTries = 1 }, storage: first)
             #expect(await idle.run().code == .transient)
             site.server.set(.correct, for: Site.path)
             let before = site.served

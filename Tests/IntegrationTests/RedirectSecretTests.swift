@@ -48,7 +48,7 @@ struct RedirectSecretTests {
     @Test(arguments: ["a=1; Path=/elsewhere", "a=1; Domain=example.org", "a=1; Max-Age=0"])
     func cookieThatDoesNotMatch(_ cookie: String) async throws {
         try await Site.with(try await Site(length: Self.length, .always(.cookieWall(cookie)))) { site in
-            try site.expectFailure(try await site.download { $0.maxTries = 1 }, .redirectRefused)
+            try site.expectFailure(try await site.download { $0.maximumTries = 1 }, .redirectRefused)
             #expect(values(site.server, "Cookie") == [nil])
             #expect(site.requests.count == 21)
         }

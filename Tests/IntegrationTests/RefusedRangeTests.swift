@@ -100,7 +100,7 @@ struct RefusedRangeTests {
     @Test func aSequentialDownloadAsksWithoutRange() async throws {
         for length in [1000, 3_000_000] as [Int64] {
             try await Site.with(try await Site(length: length)) { site in
-                try site.expectFile(try await site.download { $0.sequential = true })
+                try site.expectFile(try await site.download { $0.isSequential = true })
                 #expect(site.requests.map { $0.info.field("Range") } == [nil])
             }
         }

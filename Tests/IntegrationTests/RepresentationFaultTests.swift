@@ -77,7 +77,7 @@ struct RepresentationFaultTests {
         try await Site.with(try await Site(Resource(Naming.nothing.version()))) { site in
             try await site.interrupt(after: Scenario.held)
             let before = site.served
-            let outcome = try await site.download { $0.unsafeResume = true }
+            let outcome = try await site.download { $0.allowsUnsafeResume = true }
             try site.expectFile(outcome)
             #expect(!outcome.says(.restarted))
             #expect(site.served - before < 2_000_000)

@@ -86,7 +86,7 @@ struct SlowFaultTests {
         try await Site.with(try await Site(behaviour)) { site in
             let outcome = try await site.download {
                 $0.connections = 3
-                $0.maxTries = 3
+                $0.maximumTries = 3
                 $0.stallTimeout = .seconds(1)
             }
             try site.expectFailure(outcome, .transient)
@@ -130,7 +130,7 @@ struct SlowFaultTests {
                     }
                     $0.connection.headTimeout = .seconds(3)
                     $0.stallTimeout = .seconds(30)
-                    $0.maxTries = 2
+                    $0.maximumTries = 2
                 })
             async let outcome = download.run()
             #expect(try await deaf.windowIsClosed(), "the peer's buffer is full")

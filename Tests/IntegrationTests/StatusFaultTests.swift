@@ -112,7 +112,7 @@ struct StatusFaultTests {
             #expect(wait.remaining > .seconds(86_400))
             download.stop()
             #expect(await outcome.code == .cancelled)
-            try site.expectFailure(try await site.download { $0.longestWait = .seconds(3600) }, .transient)
+            try site.expectFailure(try await site.download { $0.maximumWait = .seconds(3600) }, .transient)
             let before = site.served
             try await site.expectRecovery()
             #expect(site.served - before < 2_000_000)

@@ -80,7 +80,7 @@ struct UpdateTests {
             let newest = try #require(site.server.version(Site.path)).replaced(seed: 2)
             site.server.replace(Site.path, with: newest)
             site.server.set(.always(fault), for: Site.path)
-            try site.expectFile(try await update(site) { $0.sequential = isSequential }, newest)
+            try site.expectFile(try await update(site) { $0.isSequential = isSequential }, newest)
         }
     }
 
@@ -147,7 +147,7 @@ struct UpdateTests {
             site.server.replace(Site.path, with: version.replaced(seed: 2, etag: .absent))
             site.server.set(
                 Behaviour { $0.correct.body([.content($0.version.content, 0..<1_000_000), .close]) }, for: Site.path)
-            let outcome = try await update(site) { $0.maxTries = 2 }
+            let outcome = try await update(site) { $0.maximumTries = 2 }
             #expect(!outcome.succeeded)
             #expect(try site.published([version]) != nil)
         }

@@ -47,7 +47,7 @@ package final class SimulatedSite: Sendable {
             url: try HTTPURL(parsing: "http://example.org" + target),
             target: .file(directory: Self.directory, name: Self.name))
         options.connections = 1
-        options.maxTries = 5
+        options.maximumTries = 5
         options.retryWait = .milliseconds(20)
         options.stallTimeout = .seconds(4)
         options.connection.headTimeout = .seconds(4)

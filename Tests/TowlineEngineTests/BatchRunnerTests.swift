@@ -109,7 +109,7 @@ import TransferSimulation
         let list = SimulatedList(["*": Resource(length: 30_000, behaviour: .always(.connectionLimit(limit)))])
         try list.run((0..<300).map { "\($0)" }) { _ in
         } each: {
-            $0.maxTries = 20
+            $0.maximumTries = 20
         }
         #expect((1...300).allSatisfy(list.isRight))
         let refused = list.server.requests.count { $0.status != 206 && $0.status != 200 }
@@ -230,7 +230,7 @@ private final class SimulatedList: BatchObserver {
         var options = DownloadOptions(
             url: url, target: .file(directory: "/downloads", name: path.replacing("/", with: "-")))
         options.retryWait = .milliseconds(100)
-        options.maxTries = 5
+        options.maximumTries = 5
         options.connection.headTimeout = .seconds(30)
         options.connection.proxy = ""
         each(&options)

@@ -77,7 +77,7 @@ import TransferSimulation
         let site = site(.always(.status(503)))
         let outcome = try site.download {
             $0.retryWait = .seconds(1)
-            $0.maxTries = 10
+            $0.maximumTries = 10
         }
         #expect(outcome.code == .transient)
         // The first refusal is confirmed at once, by a request without Range.

@@ -1,6 +1,7 @@
 import FaultServer
 import Foundation
 import Testing
+import Towline
 @testable import TowlineService
 import TowlineWire
 
@@ -35,6 +36,16 @@ import TowlineWire
         let names = text.matches(of: /"#\/components\/schemas\/(\w+)"/).map { String($0.1) }
         #expect(!names.isEmpty)
         #expect(Set(names).isSubset(of: Set(schemas.keys)))
+        try await site.stop()
+    }
+
+    @Test func everyOptionOfATransferIsInTheDocument() async throws {
+        let site = try await ServiceSite()
+        let document = try await site.ask("GET", "/openapi.json").object
+        let schemas = (document["components"] as? [String: Any])?["schemas"] as? [String: Any]
+        let request = try #require(schemas?["NewDownload"] as? [String: Any])
+        let properties = try #require(request["properties"] as? [String: Any])
+        #expect(Set(TransferOptions.CodingKeys.allCases.map(\.rawValue)).isSubset(of: properties.keys))
         try await site.stop()
     }
 

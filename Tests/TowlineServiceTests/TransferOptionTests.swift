@@ -104,13 +104,15 @@ import TowlineWire
 
     @Test func everyFieldReachesTheRequest() throws {
         var wire = Wire.NewDownload(url: "http://a.test/f")
-        (wire.sequential, wire.http1, wire.allowDowngrade) = (true, true, true)
-        (wire.cookies, wire.proxy, wire.retryWait, wire.maximumWait) = ("c", "p", 1, 2)
-        (wire.retryStatuses, wire.maximumRedirects) = ([404], 3)
+        (wire.options.isSequential, wire.options.usesHTTP1Only, wire.options.allowsDowngrade) = (true, true, true)
+        (wire.cookies, wire.proxy) = ("c", "p")
+        (wire.options.retryWait, wire.options.maximumWait) = (.seconds(1), .seconds(2))
+        (wire.options.retryStatuses, wire.options.maximumRedirects) = ([404], 3)
         let folder = FileManager.default.temporaryDirectory
         let request = try DownloadRequest(wire, roots: try DownloadRoots([folder]))
         #expect(request.isSequential && request.usesHTTP1Only && request.allowsDowngrade)
-        #expect(request.cookies == "c" && request.proxy == "p" && request.retryWait == 1 && request.maximumWait == 2)
+        #expect(request.cookies == "c" && request.proxy == "p")
+        #expect(request.retryWait == .seconds(1) && request.maximumWait == .seconds(2))
         #expect(request.retryStatuses == [404] && request.maximumRedirects == 3)
     }
 

@@ -22,7 +22,7 @@ import TowlineEngine
     /// Options that were added later are missing in requests that an older version stored.
     @Test func aRequestOfAnOlderVersionIsRead() throws {
         let row = #"""
-            {"allowsUnsafeResume":true,"areWebPagesAccepted":true,"connections":3,
+            {"acceptHTML":true,"connections":3,"unsafeResume":true,
             "destination":{"file":{"_0":"file:///srv/a.iso"}},"existing":"rename","followUps":[],
             "headers":[{"name":"A","value":"b"}],"isPublicOnly":true,"maximumTries":7,"metadata":{"k":"v"},
             "otherURLs":["http://b.test/a.iso"],"priority":2,"stallTimeout":12,"startsPaused":false,
@@ -30,7 +30,7 @@ import TowlineEngine
             """#
         let expected = request {
             ($0.allowsUnsafeResume, $0.acceptsWebPages, $0.publicAddressesOnly) = (true, true, true)
-            ($0.connections, $0.maximumTries, $0.priority, $0.stallTimeout) = (3, 7, 2, 12)
+            ($0.connections, $0.maximumTries, $0.priority, $0.stallTimeout) = (3, 7, 2, .seconds(12))
             ($0.existing, $0.headers, $0.metadata, $0.user) = (.rename, [.init("A", "b")], ["k": "v"], "n:p")
             $0.mirrors = [URL(string: "http://b.test/a.iso")].compactMap(\.self)
         }
@@ -40,16 +40,16 @@ import TowlineEngine
     @Test func storedOptionsAreReadAgain() throws {
         let complete = request {
             ($0.cookies, $0.proxy) = (Self.cookie, "http://n:p@proxy.test:1")
-            ($0.retryWait, $0.maximumWait, $0.maximumTries, $0.maximumRedirects) = (0.5, 60, 3, 0)
+            ($0.retryWait, $0.maximumWait, $0.maximumTries, $0.maximumRedirects) = (.seconds(0.5), .seconds(60), 3, 0)
             ($0.retryStatuses, $0.isSequential, $0.usesHTTP1Only, $0.allowsDowngrade) = ([404, 403], true, true, true)
         }
         #expect(try StoredRequest.decode(try StoredRequest.encode(complete)) == complete)
         let options = try complete.options(known: nil)
         #expect(options.connection.proxy == "http://n:p@proxy.test:1" && options.connection.httpProtocol == .http1)
         #expect(options.connection.cookies.lines == [Self.cookie])
-        #expect(options.retryWait == .milliseconds(500) && options.longestWait == .seconds(60))
-        #expect(options.maxTries == 3 && options.maxRedirects == 0 && options.retryStatuses == [403, 404])
-        #expect(options.sequential && options.allowsDowngrade)
+        #expect(options.retryWait == .milliseconds(500) && options.maximumWait == .seconds(60))
+        #expect(options.maximumTries == 3 && options.maximumRedirects == 0 && options.retryStatuses == [403, 404])
+        #expect(options.isSequential && options.allowsDowngrade)
     }
 
     private static let invalid: [(String, @Sendable (inout DownloadRequest) -> Void)] = [
@@ -58,9 +58,10 @@ import TowlineEngine
         ("cookies: line 2 ", { $0.cookies = cookie + "\nSECRET=1" }),
         ("cookies: line 1 ", { $0.cookies = "RELOAD" }),
         ("cookies: line 1 ", { $0.cookies = cookie + "\u{0}SECRET" }),
-        ("retryWait: ", { $0.retryWait = 0 }), ("retryWait: ", { $0.retryWait = .nan }),
-        ("maximumWait: ", { ($0.maximumWait, $0.maximumTries) = (.infinity, 1) }),
-        ("maximumWait: needs maximumTries", { $0.maximumWait = 1 }),
+        ("retryWait: ", { $0.retryWait = .zero }), ("retryWait: ", { $0.retryWait = .seconds(86_401) }),
+        ("maximumWait: ", { ($0.maximumWait, $0.maximumTries) = (.seconds(31_622_401), 1) }),
+        ("maximumWait: needs maximumTries", { $0.maximumWait = .seconds(1) }),
+        ("stallTimeout: ", { $0.stallTimeout = .milliseconds(999) }), ("rateLimit: ", { $0.rateLimit = -1 }),
         ("maximumRedirects: ", { $0.maximumRedirects = 101 }), ("maximumRedirects: ", { $0.maximumRedirects = -1 }),
         ("retryStatuses: ", { $0.retryStatuses = [404, 416] }), ("retryStatuses: ", { $0.retryStatuses = [200] }),
     ]

@@ -67,7 +67,8 @@ import Towline
     @Test func withoutTheWrongChecksum() async throws {
         let site = try await Site(["/file": Resource(Self.version)])
         let (downloader, download) = try await again(
-            site, first: { $0.checksum = "sha256:" + String(repeating: "0", count: 64) }, second: { _ in })
+            site, first: { $0.checksum = Checksum(algorithm: .sha256, value: Array(repeating: 0, count: 32)) },
+            second: { _ in })
         _ = try await download.file
         await downloader.close()
         await site.server.stop()

@@ -43,6 +43,6 @@ struct UnfinishedFile: Hashable, Sendable {
     var directory: String
     var source: String
     var held: JournalSummary
-    var checksum: String?
+    var checksum: Checksum?
     var publicAddressesOnly = false
 }

@@ -116,7 +116,7 @@ struct LocalFiles: DownloadFiles {
             guard let report = try? JournalReader.inspect(path: place.path) else { return nil }
             return UnfinishedFile(
                 directory: directory, source: report.record.source, held: JournalSummary(report, place),
-                checksum: report.record.checksums.first?.description,
+                checksum: report.record.checksums.first,
                 publicAddressesOnly: report.record.publicAddressesOnly)
         }
     }

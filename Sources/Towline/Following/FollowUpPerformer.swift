@@ -22,8 +22,8 @@ struct FinishedFile: Hashable, Sendable {
     var length: Int64
     /// The time when the download finished, in milliseconds since 1970. Restarted follow-ups get the same time.
     var endedAt: Int64
-    /// The checksum as `algorithm:hex`; `nil` if the request has no checksum.
-    var checksum: String?
+    /// The checksum of the request; `nil` if the request has no checksum.
+    var checksum: Checksum?
 
     /// A text that is stored as an extended attribute on unpacked directories and moved files. A follow-up that runs
     /// again after a kill recognizes its own completed result by this text. A repeated download has another text.

@@ -83,9 +83,7 @@ struct LocalFollowUps: FollowUpPerformer {
         let path = URL(fileURLWithPath: file.path, isDirectory: false)
         let message = WebhookMessage(
             event: "finished", id: file.id.description, name: path.lastPathComponent, path: file.path,
-            bytes: file.length,
-            checksum: try file.checksum.map { text throws(TowlineError) in try Checksum(parsing: text) },
-            time: file.endedAt / 1000)
+            bytes: file.length, checksum: file.checksum, time: file.endedAt / 1000)
         try await WebhookSender().send(message, to: HTTPURL(parsing: url.absoluteString))
     }
 }

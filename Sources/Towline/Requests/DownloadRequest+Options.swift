@@ -64,86 +64,44 @@ extension DownloadRequest {
     /// - Parameter known: the file name that an earlier run learned from the server; `nil` if unknown.
     func options(known: String?) throws(TowlineError) -> DownloadOptions {
         let place = try place
+        try self.options.validate()
+        var transfer = self.options
+        transfer.maximumTries = transfer.maximumTries ?? Self.triesBeforeWaiting
         var options = DownloadOptions(
-            url: try source, target: .file(directory: place.directory, name: place.name ?? known))
-        options.connections = connections
-        if let connections, !(1...128).contains(connections) {
-            throw TowlineError(.unusableOption, "invalid number of connections \(connections): expected 1 to 128")
-        }
-        options.rateLimit = rateLimit
-        options.maximumSize = maximumSize
+            url: try source, target: .file(directory: place.directory, name: place.name ?? known), transfer: transfer,
+            connection: try connection)
         guard mirrors.count <= DownloadOptions.mostMirrors else {
             throw TowlineError(
                 .unusableOption, "too many mirrors: got \(mirrors.count), the limit is \(DownloadOptions.mostMirrors)")
         }
         options.mirrors = try mirrors.map { url throws(TowlineError) in try HTTPURL(mirror: url.absoluteString) }
-        if let checksum { options.checksum = try Checksum(parsing: checksum) }
-        options.allowsDowngrade = allowsDowngrade
         try options.checkMirrors()
         for header in headers {
             let field = try FieldValidation.parseUserHeader("\(header.name): \(header.value)")
             options.userFields.append(name: field.name, value: field.value)
         }
-        try setConnection(&options.connection)
-        try setRetries(&options)
-        options.existing = ExistingPolicy(existing)
-        options.stallTimeout = .milliseconds(Int64((min(max(1, stallTimeout), 86_400) * 1000).rounded()))
-        options.sequential = isSequential
-        options.unsafeResume = allowsUnsafeResume
-        options.ignoresServerChecksums = ignoresServerChecksums
-        options.acceptsWebPages = acceptsWebPages
         return options
     }
 
-    private func setConnection(_ connection: inout ConnectionOptions) throws(TowlineError) {
-        if let proxy, !proxy.isEmpty {
-            _ = try ProxyAddress(parsing: proxy)
-            // A proxy could connect to any address.
-            guard !publicAddressesOnly else {
-                throw TowlineError(
-                    .unusableOption,
-                    "proxy: not allowed for a download that may connect to public addresses only. Remove the proxy")
+    private var connection: ConnectionOptions {
+        get throws(TowlineError) {
+            if let proxy, !proxy.isEmpty {
+                _ = try ProxyAddress(parsing: proxy)
+                // A proxy could connect to any address.
+                guard !publicAddressesOnly else {
+                    throw TowlineError(
+                        .unusableOption,
+                        "proxy: not allowed for a download that may connect to public addresses only. Remove the proxy")
+                }
             }
+            var connection = ConnectionOptions()
+            connection.user = user
+            connection.proxy = proxy
+            connection.certificateAuthorityFile = certificateAuthorities?.path
+            connection.publicAddressesOnly = publicAddressesOnly
+            if let cookies { connection.cookies = try CookieJar(netscape: cookies) }
+            return connection
         }
-        connection.user = user
-        connection.proxy = proxy
-        connection.certificateAuthorityFile = certificateAuthorities?.path
-        connection.publicAddressesOnly = publicAddressesOnly
-        if let cookies { connection.cookies = try CookieJar(netscape: cookies) }
-        if usesHTTP1Only { connection.httpProtocol = .http1 }
-    }
-
-    private func setRetries(_ options: inout DownloadOptions) throws(TowlineError) {
-        options.maxTries = maximumTries ?? Self.triesBeforeWaiting
-        if let wait = try Self.checked("retryWait", retryWait, in: 0.001...86_400) {
-            options.retryWait = .seconds(wait)
-        }
-        options.longestWait = try Self.checked("maximumWait", maximumWait, in: 0.001...31_622_400).map { .seconds($0) }
-        guard maximumWait == nil || maximumTries != nil else {
-            throw TowlineError(
-                .unusableOption,
-                "maximumWait: needs maximumTries, because a download without a limit of attempts never fails for a wait"
-            )
-        }
-        options.retryStatuses = retryStatuses ?? []
-        guard options.retryStatuses.allSatisfy(DownloadOptions.mayRetry(status:)) else {
-            throw TowlineError(
-                .unusableOption, "retryStatuses: invalid value, expected 202 or 400 to 599, except 407 and 416")
-        }
-        if let limit = try Self.checked("maximumRedirects", maximumRedirects, in: 0...100) {
-            options.maxRedirects = limit
-        }
-    }
-
-    /// Returns a value of the option with a name. Throws `unusableOption` if the value is outside of the range.
-    package static func checked<Value: Comparable>(
-        _ name: String, _ value: Value?, in range: ClosedRange<Value>
-    ) throws(TowlineError) -> Value? {
-        guard let value, !range.contains(value) else { return value }
-        let limits = [range.lowerBound, range.upperBound].map { "\($0)" }.map {
-            $0.hasSuffix(".0") ? String($0.dropLast(2)) : $0
-        }
-        throw TowlineError(.unusableOption, "\(name): invalid value, expected \(limits[0]) to \(limits[1])")
     }
 
     /// The number of consecutive attempts without a byte after which a download waits, if `maximumTries` is `nil`.
@@ -156,17 +114,5 @@ extension DownloadRequest {
         let place = try place
         let source = try source
         return [source.userInfo ?? "", source.requestText, place.directory, place.name ?? ""].joined(separator: "\n")
-    }
-}
-
-extension ExistingPolicy {
-    init(_ existing: DownloadRequest.Existing) {
-        switch existing {
-        case .fail: self = .fail
-        case .overwrite: self = .overwrite
-        case .rename: self = .rename
-        case .skip: self = .skip
-        case .update: self = .update
-        }
     }
 }

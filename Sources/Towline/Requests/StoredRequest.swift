@@ -21,6 +21,57 @@ enum StoredRequest {
     }
 }
 
+/// The JSON object contains the options of the transfer. Members that an older version did not store have their default
+/// values.
+extension DownloadRequest: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case url, destination, headers, cookies, user, priority, group, metadata, startsPaused, followUps, proxy
+        case certificateAuthorities
+        case publicAddressesOnly = "isPublicOnly"
+        case mirrors = "otherURLs"
+    }
+
+    /// Decodes a request.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        url = try values.decode(URL.self, forKey: .url)
+        destination = try values.decode(Destination.self, forKey: .destination)
+        headers = try values.decodeIfPresent([Header].self, forKey: .headers) ?? []
+        cookies = try values.decodeIfPresent(String.self, forKey: .cookies)
+        user = try values.decodeIfPresent(String.self, forKey: .user)
+        priority = try values.decodeIfPresent(Int.self, forKey: .priority) ?? 0
+        group = try values.decodeIfPresent(String.self, forKey: .group)
+        metadata = try values.decodeIfPresent([String: String].self, forKey: .metadata) ?? [:]
+        startsPaused = try values.decodeIfPresent(Bool.self, forKey: .startsPaused) ?? false
+        followUps = try values.decodeIfPresent([FollowUp].self, forKey: .followUps) ?? []
+        proxy = try values.decodeIfPresent(String.self, forKey: .proxy)
+        certificateAuthorities = try values.decodeIfPresent(URL.self, forKey: .certificateAuthorities)
+        publicAddressesOnly = try values.decodeIfPresent(Bool.self, forKey: .publicAddressesOnly) ?? false
+        mirrors = try values.decodeIfPresent([URL].self, forKey: .mirrors) ?? []
+        options = try TransferOptions(from: decoder)
+    }
+
+    /// Encodes the request, including its secrets.
+    public func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        try values.encode(url, forKey: .url)
+        try values.encode(destination, forKey: .destination)
+        try values.encode(headers, forKey: .headers)
+        try values.encodeIfPresent(cookies, forKey: .cookies)
+        try values.encodeIfPresent(user, forKey: .user)
+        try values.encode(priority, forKey: .priority)
+        try values.encodeIfPresent(group, forKey: .group)
+        try values.encode(metadata, forKey: .metadata)
+        try values.encode(startsPaused, forKey: .startsPaused)
+        try values.encode(followUps, forKey: .followUps)
+        try values.encodeIfPresent(proxy, forKey: .proxy)
+        try values.encodeIfPresent(certificateAuthorities, forKey: .certificateAuthorities)
+        try values.encode(publicAddressesOnly, forKey: .publicAddressesOnly)
+        try values.encode(mirrors, forKey: .mirrors)
+        try options.encode(to: encoder)
+    }
+}
+
 extension DownloadRequest {
     /// Creates a request from the URL, destination, metadata, group and priority of an entry in the registry. Used if
     /// the stored request cannot be decoded.

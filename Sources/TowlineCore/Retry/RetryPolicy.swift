@@ -15,10 +15,8 @@ package struct RetryPolicy: Hashable, Sendable {
     package var maxTries: Int
     /// The wait between attempts if the server does not request one.
     package var backoff: Backoff
-    /// The longest `Retry-After` that a download waits for; a longer one ends it with an error. `nil`: no limit.
-    package var longestWait: Duration?
 
-    /// Creates a policy without a limit for `Retry-After`.
+    /// Creates a policy.
     package init(maxTries: Int = 20, backoff: Backoff = Backoff(base: .seconds(1))) {
         self.maxTries = maxTries
         self.backoff = backoff

@@ -1,20 +1,3 @@
-/// The user's choice for a destination name that an existing file already has (`--if-exists`).
-package enum ExistingPolicy: String, Sendable, CaseIterable {
-    /// Keep the existing file, and report the download as done.
-    case skip
-    /// Keep the existing file, and fail.
-    case fail
-    /// Replace the existing file once the new one is complete.
-    case overwrite
-    /// Give the new file a number: `NAME (1)` and so on.
-    case rename
-    /// Replace the existing file once the new one is complete, if the server has another version; otherwise keep it.
-    case update
-
-    /// Returns whether the new file may replace the existing file under the same name.
-    package var replaces: Bool { self == .overwrite || self == .update }
-}
-
 /// Decides how a download treats the file or the unfinished download that its destination already has.
 ///
 /// A pure function of three things: what exists, the user's choice, and whether a checksum can identify the file.

@@ -20,7 +20,7 @@ package enum SmallFilePolicy {
     /// Returns whether a download with these options may begin as a single request. Mirrors, a stream, a size limit and
     /// reserved fields require a state machine from the beginning.
     package static func suffices(for terms: TransferTerms) -> Bool {
-        terms.mirrors.isEmpty && !terms.isStream && terms.maximumSize == nil
+        terms.mirrors.isEmpty && !terms.isStream && terms.options.maximumSize == nil
             && !terms.userFields.lines.contains { RequestTerms.isReserved($0.name) }
     }
 
@@ -32,7 +32,7 @@ package enum SmallFilePolicy {
     ) -> AttemptPlan {
         let range = sharing == .none ? ResponseQuestion.Asked.from(0) : .range(RequestTerms.smallFile)
         var question = ResponseQuestion(
-            asked: terms.sequential ? .whole : range, rung: .nothingToJoin, known: nil,
+            asked: terms.options.isSequential ? .whole : range, rung: .nothingToJoin, known: nil,
             holdsAllBeforeAsked: true, source: terms.source, nameOfURL: terms.nameOfURL)
         question.sendsUser = terms.hasUser
         question.adopt(terms)

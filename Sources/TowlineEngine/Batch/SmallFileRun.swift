@@ -191,7 +191,7 @@ struct SmallFileRun {
         return true
     }
 
-    private var mayShare: Bool { !item.options.sequential && item.options.connection.mayShareConnections }
+    private var mayShare: Bool { !item.options.isSequential && item.options.connection.mayShareConnections }
 
     // MARK: Publishing
 

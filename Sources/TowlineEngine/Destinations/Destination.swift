@@ -227,7 +227,7 @@ final class Destination {
     /// Returns whether an unfinished download may be resumed: it is from the same URL, or the user vouches for it.
     func isOurs(_ part: OpenPart) -> Bool {
         guard let other = part.journal?.record.source else { return true }
-        let isVouchedFor = options.checksum != nil || options.unsafeResume || options.ownsPart
+        let isVouchedFor = options.checksum != nil || options.allowsUnsafeResume || options.ownsPart
         return ContinuationPolicy.isSame(other, as: options.url, isVouchedFor: isVouchedFor)
     }
 

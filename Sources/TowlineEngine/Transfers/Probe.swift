@@ -57,7 +57,7 @@ package enum Probe {
         _ options: DownloadOptions, transport: any Transport
     ) async throws(TowlineError) -> ProbeReport {
         var options = options
-        options.maxTries = 1
+        options.maximumTries = 1
         if options.connection.user == nil { options.connection.user = options.url.userInfo }
         let (events, continuation) = AsyncStream<Event>.makeStream()
         var machine = TransferStateMachine(terms: TransferTerms(options))

@@ -114,26 +114,15 @@ extension TransferTerms {
     /// download.
     init(_ options: DownloadOptions) {
         self.init(source: options.url)
-        connections = options.connections
+        self.options = options.transfer
         ignoresLength = options.connection.ignoresLength
-        sequential = options.sequential || ignoresLength
+        if ignoresLength { self.options.isSequential = true }
         isStream = options.target.isStream
-        retry = RetryPolicy(maxTries: options.maxTries, backoff: Backoff(base: options.retryWait))
-        retry.longestWait = options.longestWait
-        retryStatuses = options.retryStatuses
-        stallTimeout = options.stallTimeout
         connectTimeout = options.connection.connectTimeout
         headTimeout = options.connection.headTimeout
-        maximumSize = options.maximumSize
-        maxRedirects = options.maxRedirects
-        allowsDowngrade = options.allowsDowngrade
-        unsafeResume = options.unsafeResume
-        ignoresServerChecksums = options.ignoresServerChecksums
-        acceptsWebPages = options.acceptsWebPages
         if case .file(_, let name) = options.target { fileName = name }
         mirrors = options.mirrors
         restartsChanged = options.restartsChanged
-        checksum = options.checksum
         userFields = options.userFields
         hasUser = options.connection.user != nil || options.userFields.has("Authorization")
     }

@@ -102,7 +102,7 @@ struct DownloadRoutes: Sendable {
         switch change.rateLimit {
         case .keep: break
         case .clear: try await download.setRateLimit(nil)
-        case .set(let limit): try await download.setRateLimit(try DownloadRequest.limit(limit))
+        case .set(let limit): try await download.setRateLimit(limit)
         }
         switch change.connections {
         case .keep: break

@@ -24,33 +24,11 @@ extension DownloadRequest {
             return try Self.url(text)
         }
         headers = (wire.headers ?? []).map { Header($0.name, $0.value) }
-        (user, cookies, proxy) = (wire.user, wire.cookies, wire.proxy)
-        connections = wire.connections
-        rateLimit = try wire.rateLimit.map { limit throws(TowlineError) in try Self.limit(limit) }
-        checksum = wire.checksum
+        (user, cookies, proxy, options) = (wire.user, wire.cookies, wire.proxy, wire.options)
         priority = try wire.priority.map { priority throws(TowlineError) in try Self.priority(priority) } ?? 0
         group = wire.group
         metadata = try wire.metadata.map { metadata throws(TowlineError) in try Self.metadata(metadata) } ?? [:]
-        if let existing = wire.existing {
-            guard let policy = Existing(rawValue: existing) else {
-                throw TowlineError(
-                    .unusableOption, "existing: invalid value, expected fail, overwrite, rename, skip or update")
-            }
-            self.existing = policy
-        }
         startsPaused = wire.startsPaused ?? false
-        stallTimeout = try Self.checked("stallTimeout", wire.stallTimeout, in: 1...86_400) ?? stallTimeout
-        maximumTries = try Self.checked("maximumTries", wire.maximumTries, in: 0...Int.max)
-        maximumSize = try Self.checked("maximumSize", wire.maximumSize, in: 0...Int64.max)
-        (retryWait, maximumWait) = (wire.retryWait, wire.maximumWait)
-        retryStatuses = wire.retryStatuses.map { Set($0) }
-        maximumRedirects = wire.maximumRedirects
-        allowsDowngrade = wire.allowDowngrade ?? false
-        usesHTTP1Only = wire.http1 ?? false
-        isSequential = wire.sequential ?? false
-        allowsUnsafeResume = wire.unsafeResume ?? false
-        ignoresServerChecksums = wire.ignoreServerChecksums ?? false
-        acceptsWebPages = wire.acceptHTML ?? false
     }
 
     /// Checks the metadata of a client, which the list of downloads keeps. Lengths are in Unicode code points, as in the API
@@ -77,16 +55,6 @@ extension DownloadRequest {
                 "url: the value is not a valid URL. Percent-encode special characters, such as a space (%20)")
         }
         return url
-    }
-
-    /// Checks a rate limit; 0 means no limit.
-    static func limit(_ limit: Int64) throws(TowlineError) -> Int64 {
-        guard limit >= 0 else {
-            throw TowlineError(
-                .unusableOption,
-                "rateLimit: invalid value, expected 0 (no limit) or a positive number of bytes per second")
-        }
-        return limit
     }
 
     /// Checks a priority. The queue uses the negated value, so the smallest integer is not allowed.

@@ -114,7 +114,7 @@ struct GetPlan {
             throw ValidationError(
                 "-o names one file and needs exactly one URL. To save several files in a directory, use -d DIRECTORY.")
         }
-        if settings.checksum != nil && !isSingle {
+        if settings.options.checksum != nil && !isSingle {
             throw ValidationError(
                 "--checksum applies to one file and needs exactly one URL."
                     + " In a list of URLs (-i), write checksum=VALUE in an indented line below each URL.")

@@ -126,15 +126,15 @@ struct AddCommand: AsyncParsableCommand {
 
     private func newDownloads() async throws -> [Wire.NewDownload] {
         let groups: [any SettingOptions] = [speed, proof, request, route, failures]
-        let given = groups.flatMap(\.given)
-        var settings = DownloadSettings()
+        // The service has defaults of its own: only options of the command line are sent.
+        var settings = DownloadSettings(options: TransferOptions())
         do {
-            try settings.apply(given)
+            try settings.apply(givenValues([.ifExists: ifExists]) + groups.flatMap(\.given))
         } catch let problem as ValidationError {
             throw UsageProblem(problem.message, in: Self.self)
         }
         var model = model()
-        for (setting, value) in given { model.take(setting, value, from: settings) }
+        model.take(settings)
         let named = urls.map { url in
             var request = model
             request.url = HTTPURL.withScheme(url)
@@ -152,7 +152,7 @@ struct AddCommand: AsyncParsableCommand {
         guard !requests.isEmpty else {
             throw UsageProblem("No URL to add. Give a URL, or a file with URLs (-i FILE).", in: Self.self)
         }
-        if requests.count != 1, output != nil || settings.checksum != nil || !settings.mirrors.isEmpty {
+        if requests.count != 1, output != nil || settings.options.checksum != nil || !settings.mirrors.isEmpty {
             throw UsageProblem(
                 "The options -o, --checksum and --mirror require exactly one URL, but there are \(requests.count).",
                 in: Self.self)
@@ -176,7 +176,6 @@ struct AddCommand: AsyncParsableCommand {
         model.name = output
         model.priority = priority
         model.group = group
-        model.existing = ifExists
         if unpack { model.unpack = .wanted(true) }
         if paused { model.startsPaused = true }
         return model

@@ -6,7 +6,7 @@ struct AddList {
     /// The options of the command line.
     let model: Wire.NewDownload
     /// The settings of the command line that `model` contains.
-    var settings = DownloadSettings()
+    let settings: DownloadSettings
 
     /// Reads a list to its end; `-` is standard input. Refuses the whole list after one error.
     ///
@@ -36,9 +36,7 @@ struct AddList {
                 switch setting {
                 case .output: output = try ListPath.file(line.value)
                 case .directory: directory = try ListPath.directory(line.value)
-                case .checksum, .mirror, .limitRate:
-                    try settings.apply(setting, line.value)
-                    request.take(setting, line.value, from: settings)
+                case .checksum, .mirror, .limitRate: try settings.apply(setting, line.value)
                 default: throw TowlineError(.unusableOption, Self.notHere)
                 }
             } catch {
@@ -46,6 +44,7 @@ struct AddList {
                     .problem("\(setting.rawValue): \(error.message)", error.code)
             }
         }
+        request.take(settings)
         place(&request, directory, output)
         return request
     }

@@ -41,32 +41,13 @@ struct AddSecrets {
 }
 
 extension Wire.NewDownload {
-    /// Copies an option that the user gave from the settings. `AddSecrets` adds the options `netrc`, `netrc-file` and
-    /// `cookies`.
-    mutating func take(_ setting: Setting, _ value: String, from settings: DownloadSettings) {
-        switch setting {
-        case .connections: connections = settings.connections
-        case .mirror: mirrors = settings.mirrors.map(\.requestText)
-        case .limitRate: rateLimit = settings.rateLimit
-        case .sequential: sequential = true
-        case .checksum: checksum = value
-        case .maxSize: maximumSize = settings.maximumSize
-        case .ignoreServerChecksums: ignoreServerChecksums = true
-        case .acceptHTML: acceptHTML = true
-        case .unsafeResume: unsafeResume = true
-        case .header, .bearerFile:
-            headers = settings.userFields.lines.map { Wire.Header(name: $0.name, value: $0.value) }
-        case .user, .userFile: user = settings.connection.user
-        case .proxy, .noProxy: proxy = settings.connection.proxy
-        case .http1: http1 = true
-        case .maxRedirects: maximumRedirects = settings.maxRedirects
-        case .allowDowngrade: allowDowngrade = true
-        case .maxTries: maximumTries = settings.maxTries
-        case .retryWait: retryWait = settings.retryWait / .seconds(1)
-        case .retryOn: retryStatuses = settings.retryStatuses.sorted()
-        case .maxWait: maximumWait = settings.longestWait / .seconds(1)
-        case .stallTimeout: stallTimeout = settings.stallTimeout / .seconds(1)
-        default: break
-        }
+    /// Copies the settings that the service accepts. `AddSecrets` adds the options `netrc`, `netrc-file` and `cookies`.
+    mutating func take(_ settings: DownloadSettings) {
+        options = settings.options
+        if !settings.mirrors.isEmpty { mirrors = settings.mirrors.map(\.requestText) }
+        let fields = settings.userFields.lines
+        if !fields.isEmpty { headers = fields.map { Wire.Header(name: $0.name, value: $0.value) } }
+        user = settings.connection.user
+        proxy = settings.connection.proxy
     }
 }

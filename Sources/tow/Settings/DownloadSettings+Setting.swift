@@ -12,29 +12,29 @@ extension DownloadSettings {
         switch setting {
         case .output: output = OutputPath.isStandard(value) ? "-" : try OptionValue.text(value)
         case .directory: directory = try OptionValue.text(value)
-        case .ifExists: existing = try OptionValue.choice(value)
+        case .ifExists: options.existing = try OptionValue.choice(value)
         case .ifChanged: restartsChanged = try OptionValue.choice(value) as ChangePolicy == .restart
         case .checksum: try add(checksum: Checksum(parsing: value))
         case .mirror: try add(mirror: HTTPURL(mirror: value))
-        case .connections: connections = try OptionValue.integer(value, in: 1...128)
-        case .maxSize: maximumSize = try OptionValue.size(value)
-        case .limitRate: rateLimit = try OptionValue.rate(value)
-        case .stallTimeout: stallTimeout = try OptionValue.seconds(value)
-        case .maxTries: maxTries = try OptionValue.integer(value, in: 0...1_000_000)
-        case .retryWait: retryWait = try OptionValue.seconds(value)
-        case .maxWait: longestWait = try OptionValue.seconds(value, atMost: 366 * 86_400)
-        case .retryOn: retryStatuses.formUnion(try OptionValue.statuses(value))
-        case .maxRedirects: maxRedirects = try OptionValue.integer(value, in: 0...100)
+        case .connections: options.connections = try OptionValue.integer(value, in: 1...128)
+        case .maxSize: options.maximumSize = try OptionValue.size(value)
+        case .limitRate: options.rateLimit = try OptionValue.rate(value)
+        case .stallTimeout: options.stallTimeout = try OptionValue.seconds(value)
+        case .maxTries: options.maximumTries = try OptionValue.integer(value, in: 0...1_000_000)
+        case .retryWait: options.retryWait = try OptionValue.seconds(value)
+        case .maxWait: options.maximumWait = try OptionValue.seconds(value, atMost: 366 * 86_400)
+        case .retryOn: options.retryStatuses.formUnion(try OptionValue.statuses(value))
+        case .maxRedirects: options.maximumRedirects = try OptionValue.integer(value, in: 0...100)
         default: break
         }
     }
 
     /// Sets the checksum. Throws if a different one is set: a user would expect both to be verified.
     private mutating func add(checksum other: Checksum) throws(TowlineError) {
-        guard checksum == nil || checksum == other else {
+        guard options.checksum == nil || options.checksum == other else {
             throw TowlineError(.unusableOption, "two different checksums were given for one file. Give only one")
         }
-        checksum = other
+        options.checksum = other
     }
 
     private mutating func add(mirror: HTTPURL) throws(TowlineError) {
@@ -49,15 +49,15 @@ extension DownloadSettings {
         switch flag {
         case .noSync: durable = false
         case .noPreallocate: reservesSpace = false
-        case .unsafeResume: unsafeResume = true
-        case .ignoreServerChecksums: ignoresServerChecksums = true
+        case .unsafeResume: options.allowsUnsafeResume = true
+        case .ignoreServerChecksums: options.ignoresServerChecksums = true
         case .ignoreLength: connection.ignoresLength = true
-        case .acceptHTML: acceptsWebPages = true
-        case .sequential: sequential = true
+        case .acceptHTML: options.acceptsWebPages = true
+        case .sequential: options.isSequential = true
         case .netrc: connection.netrc = .userFile
         case .insecure: connection.allowsInsecure = true
-        case .http1: connection.httpProtocol = .http1
-        case .allowDowngrade: allowsDowngrade = true
+        case .http1: options.usesHTTP1Only = true
+        case .allowDowngrade: options.allowsDowngrade = true
         case .noProxy: connection.proxy = connection.proxy ?? ""
         case .ipv4: connection.addressFamily = .ipv4
         case .ipv6: connection.addressFamily = .ipv6

@@ -8,29 +8,14 @@ struct DownloadSettings {
     /// The value of `-o`: a path, or `-` for standard output.
     var output: String?
     var directory = "."
-    var connections: Int?
-    var rateLimit: Int64?
-    var checksum: Checksum?
+    var options = TransferOptions.ofCommand
     var mirrors: [HTTPURL] = []
     var userFields = HTTPFields()
     var connection = ConnectionOptions()
-    var maxTries = 20
-    var retryWait = Duration.seconds(1)
-    var longestWait = Duration.seconds(3600)
-    var retryStatuses: Set<Int> = []
-    var stallTimeout = Duration.seconds(30)
-    var maximumSize: Int64?
-    var maxRedirects = 20
-    var allowsDowngrade = false
-    var existing = ExistingPolicy.fail
     /// `true` if the user typed the name (`-o`): a symbolic link with this name is followed, and `overwrite` replaces
     /// its target.
     var followsLink = false
     var durable = true
-    var unsafeResume = false
-    var ignoresServerChecksums = false
-    var acceptsWebPages = false
-    var sequential = false
     var restartsChanged = true
     var reservesSpace = true
 
@@ -50,28 +35,11 @@ struct DownloadSettings {
             throw TowlineError(
                 .unusableOption, "--ignore-length cannot be used with mirrors, which are compared by length. Omit one")
         }
-        var options = DownloadOptions(url: url, target: try target())
-        options.connections = connections
-        options.rateLimit = rateLimit
-        options.checksum = checksum
+        var options = DownloadOptions(url: url, target: try target(), transfer: self.options, connection: connection)
         options.mirrors = mirrors.filter { $0 != url }
         options.userFields = userFields
-        options.connection = connection
         if connection.user == nil { options.connection.user = url.credentials }
-        options.maxTries = maxTries
-        options.retryWait = retryWait
-        options.longestWait = longestWait
-        options.retryStatuses = retryStatuses
-        options.stallTimeout = stallTimeout
-        options.maximumSize = maximumSize
-        options.maxRedirects = maxRedirects
-        options.allowsDowngrade = allowsDowngrade
-        options.existing = existing
         options.durable = durable
-        options.unsafeResume = unsafeResume
-        options.ignoresServerChecksums = ignoresServerChecksums
-        options.acceptsWebPages = acceptsWebPages
-        options.sequential = sequential
         options.restartsChanged = restartsChanged
         options.reservesSpace = reservesSpace
         try options.checkMirrors()
@@ -112,7 +80,7 @@ struct DownloadSettings {
     /// Returns the file that the link of `-o LINK` leads to, or `nil`. `rename` saves in the link's directory instead.
     /// Only `overwrite` and `update` write to the file, so only with them a link of another user is an error.
     private func linkTarget(_ path: String) throws(TowlineError) -> String? {
-        switch existing {
+        switch options.existing {
         case .overwrite, .update: try LinkTarget.resolve(path)
         case .fail, .skip: try? LinkTarget.resolve(path)
         case .rename: nil
@@ -139,5 +107,15 @@ struct DownloadSettings {
     static func isDirectory(_ path: String) -> Bool {
         var status = stat()
         return ByteText.withCString(path) { stat($0, &status) } == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+}
+
+extension TransferOptions {
+    /// The default options of `tow get`. A command does not wait for hours, unlike a service.
+    static var ofCommand: TransferOptions {
+        var options = TransferOptions()
+        options.maximumTries = 20
+        options.maximumWait = .seconds(3600)
+        return options
     }
 }

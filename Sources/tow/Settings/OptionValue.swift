@@ -23,7 +23,7 @@ enum OptionValue {
         var statuses: Set<Int> = []
         for member in value.split(separator: ",", omittingEmptySubsequences: false) {
             let digits = member.drop { $0 == " " }
-            guard digits.count == 3, let status = Int(digits), DownloadOptions.mayRetry(status: status) else {
+            guard digits.count == 3, let status = Int(digits), TransferOptions.mayRetry(status: status) else {
                 throw unusable(
                     "\(shown(value)) is not a list of HTTP statuses such as 403,404."
                         + " Valid statuses: 202 and 400 to 599, except 407 and 416")

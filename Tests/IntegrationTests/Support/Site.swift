@@ -62,7 +62,7 @@ final class Site: Sendable {
         var options = DownloadOptions(
             url: try HTTPURL(parsing: server.url(target)), target: .file(directory: scratch.path, name: Site.name))
         options.connections = 1
-        options.maxTries = 5
+        options.maximumTries = 5
         options.retryWait = .milliseconds(20)
         options.stallTimeout = .seconds(4) * Site.patience
         options.connection.connectTimeout = .seconds(4) * Site.patience

@@ -100,9 +100,11 @@ private struct World {
         script = try TransferScript { terms in
             if let url = try? HTTPURL(parsing: "https://s0.example/f") { terms = TransferTerms(source: url) }
             terms.mirrors = (1..<max(1, count)).compactMap { try? HTTPURL(parsing: "https://s\($0).example/f") }
-            terms.connections = connections
-            terms.retry = RetryPolicy(maxTries: 40)
-            if checksum { terms.checksum = try? Checksum(parsing: "sha256:" + String(repeating: "ab", count: 32)) }
+            terms.options.connections = connections
+            terms.options.maximumTries = 40
+            if checksum {
+                terms.options.checksum = try? Checksum(parsing: "sha256:" + String(repeating: "ab", count: 32))
+            }
         }
         self.random = random
     }

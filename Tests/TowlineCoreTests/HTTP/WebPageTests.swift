@@ -121,7 +121,7 @@ struct WebPageAnswerTests {
 
     @Test("with --accept-html, a page in the middle of a download is a changed file")
     func accepted() throws {
-        var script = try TransferScript { $0.acceptsWebPages = true }
+        var script = try TransferScript { $0.options.acceptsWebPages = true }
         script.begin(length: 1_000_000, position: 400_000)
         script.end(cut())
         for _ in 0..<2 {

@@ -106,7 +106,7 @@ struct TransferSharingTests {
 
     @Test("a file that is not small is requested at once over a connection of its own, without a failure")
     func long() throws {
-        var script = try TransferScript { $0.retry.maxTries = 1 }
+        var script = try TransferScript { $0.options.maximumTries = 1 }
         script.sharing = .one
         script.feed(.begin(nil))
         script.end(.needsOwnConnection)
@@ -124,7 +124,7 @@ struct TransferSharingTests {
 
     @Test("but not before it may have a connection")
     func full() throws {
-        var script = try TransferScript { $0.connections = nil }
+        var script = try TransferScript { $0.options.connections = nil }
         script.sharing = .one
         script.feed(.begin(nil))
         script.mayConnect = false

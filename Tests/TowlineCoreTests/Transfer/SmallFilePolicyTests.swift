@@ -18,7 +18,7 @@ import Testing
     @Test func notForAll() throws {
         #expect(SmallFilePolicy.suffices(for: try Self.terms()))
         #expect(SmallFilePolicy.suffices(for: try Self.terms { $0.userFields = HTTPFields([("X-Token", "1")]) }))
-        #expect(SmallFilePolicy.suffices(for: try Self.terms { $0.checksum = Self.sum }))
+        #expect(SmallFilePolicy.suffices(for: try Self.terms { $0.options.checksum = Self.sum }))
         let others: [(inout TransferTerms) throws -> Void] = [
             { $0.mirrors = [try HTTPURL(parsing: "http://b.test/")] },
             { $0.isStream = true },
@@ -38,8 +38,8 @@ import Testing
             guard isUsers else { return }
             $0.userFields = HTTPFields([("X-Token", "1"), ("User-Agent", "me"), ("Range", "bytes=5-")])
             $0.hasUser = true
-            $0.connections = 3
-            $0.checksum = Self.sum
+            $0.options.connections = 3
+            $0.options.checksum = Self.sum
         }
         var machine = TransferStateMachine(terms: terms, firstID: 77)
         let actions = machine.handle(.begin(nil), TransferContext(now: .seconds(5), sharing: sharing))

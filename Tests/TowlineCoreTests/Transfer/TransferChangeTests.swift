@@ -47,7 +47,7 @@ struct TransferChangeTests {
     private func changedWhileAway(
         _ answer: [(String, String)], connections: Int? = 4
     ) throws -> TransferScript {
-        var script = try TransferScript { $0.connections = connections }
+        var script = try TransferScript { $0.options.connections = connections }
         let representation = Representation(completeLength: 4_000_000, entityTag: EntityTag(fieldValue: "\"a\""))
         script.feed(
             .begin(HeldDownload(representation: representation, written: ByteRangeSet([ByteRange(0, 400_000)]))))
@@ -155,7 +155,7 @@ struct TransferChangeTests {
 
     @Test("that never stops changing is requested with waits, up to the user's limit")
     func neverStops() throws {
-        var script = try interrupted { $0.retry.maxTries = 5 }
+        var script = try interrupted { $0.options.maximumTries = 5 }
         func wait() {
             script.endCancelled()
             script.now += script.machine.wait(now: script.now) ?? .zero
@@ -234,7 +234,7 @@ struct TransferElsewhereTests {
 
     @Test("netrc entries may apply to each target, but never over http after https")
     func netrc() throws {
-        var script = try TransferScript { $0.allowsDowngrade = true }
+        var script = try TransferScript { $0.options.allowsDowngrade = true }
         script.feed(.begin(nil))
         #expect(script.last.sendsNetrc)
         for (target, isAllowed) in [
@@ -351,7 +351,7 @@ struct TransferElsewhereTests {
 
     @Test("transient failures end at the user's limit, permanent ones at once")
     func limits() throws {
-        var script = try TransferScript { $0.retry.maxTries = 3 }
+        var script = try TransferScript { $0.options.maximumTries = 3 }
         script.feed(.begin(nil))
         for _ in 0..<3 {
             script.end(cut(.connectFailed))

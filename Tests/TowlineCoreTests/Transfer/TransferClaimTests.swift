@@ -6,7 +6,7 @@ import TowlineCore
 @Suite struct TransferClaimTests {
     @Test func aWeakTagSaysNothingOfTheLength() throws {
         var script = try TransferScript {
-            $0.checksum = Checksum(algorithm: .sha256, value: Array(repeating: 1, count: 32))
+            $0.options.checksum = Checksum(algorithm: .sha256, value: Array(repeating: 1, count: 32))
         }
         script.begin(length: 1_000_000, position: 400_000, tag: "W/\"a\"")
         script.end(cut())
@@ -22,7 +22,7 @@ import TowlineCore
     @Test(arguments: [900_000, 1_000_000, 1_100_000] as [Int64])
     func aClosedConnectionDoesNotShortenWhatAWeakTagNames(_ length: Int64) throws {
         var script = try TransferScript {
-            $0.checksum = Checksum(algorithm: .sha256, value: Array(repeating: 1, count: 32))
+            $0.options.checksum = Checksum(algorithm: .sha256, value: Array(repeating: 1, count: 32))
         }
         script.begin(length: 1_000_000, position: 400_000, tag: "W/\"a\"")
         script.end(cut())
@@ -59,8 +59,8 @@ import TowlineCore
     func aForeignPartFileIsNotBelieved(hasChecksum: Bool, isUnsafe: Bool) throws {
         let sum = try #require(Checksum(algorithm: .sha256, value: Array(repeating: 1, count: 32)))
         var script = try TransferScript {
-            if hasChecksum { $0.checksum = sum }
-            $0.unsafeResume = isUnsafe
+            if hasChecksum { $0.options.checksum = sum }
+            $0.options.allowsUnsafeResume = isUnsafe
         }
         // The journal's own checksum has the same origin as the bytes.
         let forged = try #require(Checksum(algorithm: .md5, value: Array(repeating: 2, count: 16)))
@@ -85,7 +85,7 @@ import TowlineCore
     /// An attacker can choose bytes that match any CRC-32C.
     @Test func aForgeableChecksumProvesNothing() throws {
         let sum = try #require(Checksum(algorithm: .crc32c, value: [1, 2, 3, 4]))
-        var script = try TransferScript { $0.checksum = sum }
+        var script = try TransferScript { $0.options.checksum = sum }
         let all = ByteRangeSet([ByteRange(0, 1_000_000)])
         script.feed(
             .begin(
@@ -122,7 +122,7 @@ import TowlineCore
 
     @Test func aCopyWithAChecksumIsVerifiedAsItIs() throws {
         let sum = try #require(Checksum(algorithm: .sha256, value: Array(repeating: 1, count: 32)))
-        var script = try TransferScript { $0.checksum = sum }
+        var script = try TransferScript { $0.options.checksum = sum }
         script.feed(
             .begin(
                 HeldDownload(
@@ -184,7 +184,7 @@ import TowlineCore
     @Test func theUsersChecksumReplacesTheOneOfTheRunBefore() throws {
         let right = try #require(Checksum(algorithm: .sha256, value: Array(repeating: 1, count: 32)))
         let typo = try #require(Checksum(algorithm: .sha256, value: Array(repeating: 2, count: 32)))
-        var script = try TransferScript { $0.checksum = right }
+        var script = try TransferScript { $0.options.checksum = right }
         script.feed(
             .begin(
                 HeldDownload(
@@ -195,7 +195,7 @@ import TowlineCore
 
     /// An empty part of unknown length is a failure, and does not lead to the next part.
     @Test func emptyPartsOfUnknownLengthUseUpTheTries() throws {
-        var script = try TransferScript { $0.retry.maxTries = 3 }
+        var script = try TransferScript { $0.options.maximumTries = 3 }
         script.feed(.begin(nil))
         for _ in 0..<50 where script.ending == nil {
             script.answer(206, [("Content-Range", "bytes 0-999/*"), ("ETag", "\"a\"")])
@@ -209,7 +209,7 @@ import TowlineCore
     }
 
     @Test func oneThatBringsBytesIsNotGivenUpForOthersThatAreRefused() throws {
-        var script = try TransferScript { $0.connections = 2 }
+        var script = try TransferScript { $0.options.connections = 2 }
         script.begin(length: 64 << 20, position: 1 << 20)
         let healthy = script.plans[0]
         script.feed(.tick)

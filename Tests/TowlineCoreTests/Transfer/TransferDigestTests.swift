@@ -84,7 +84,9 @@ struct TransferDigestTests {
 
     @Test("with a checksum, a response whose digest is wrong is fetched again although all other attempts have ended")
     func whileDraining() throws {
-        var script = try whole { $0.checksum = Checksum(algorithm: .sha256, value: Array(repeating: 0, count: 32)) }
+        var script = try whole {
+            $0.options.checksum = Checksum(algorithm: .sha256, value: Array(repeating: 0, count: 32))
+        }
         let first = script.last
         script.feed(.tick)
         script.end(first, .digestDiffers(from: Self.held))
@@ -111,7 +113,7 @@ struct TransferDigestTests {
 
     @Test("with a checksum of the user, bytes that do not match their response twice are verified by it")
     func partTwiceUnderAChecksum() throws {
-        var script = try whole { $0.checksum = Self.wrong }
+        var script = try whole { $0.options.checksum = Self.wrong }
         script.end(.digestDiffers(from: Self.held))
         answerRest(&script)
         script.write(to: Self.length)
@@ -176,10 +178,10 @@ struct TransferDigestTests {
             Self.digest, ("Repr-Digest", Self.digest.1), ("Content-MD5", String(repeating: "A", count: 22) + "=="),
         ]
         for own in [nil, Self.wrong] {
-            let script = try single(fields) { ($0.ignoresServerChecksums, $0.checksum) = (true, own) }
+            let script = try single(fields) { ($0.options.ignoresServerChecksums, $0.options.checksum) = (true, own) }
             #expect(script.prepares.last?.checksums == (own.map { [$0] } ?? []))
         }
-        var script = try TransferScript { $0.ignoresServerChecksums = true }
+        var script = try TransferScript { $0.options.ignoresServerChecksums = true }
         let other = try #require(Self.wrong)
         let held = HeldDownload(
             representation: Representation(completeLength: Self.length, entityTag: EntityTag(fieldValue: "\"a\"")),
@@ -191,7 +193,7 @@ struct TransferDigestTests {
     @Test("a file that matches the user's checksum is published, whatever the server's says")
     func outranked() throws {
         let own = Checksum(algorithm: .sha512, value: Array(repeating: 0, count: 64))
-        var script = try single([("Repr-Digest", Self.digest.1)]) { $0.checksum = own }
+        var script = try single([("Repr-Digest", Self.digest.1)]) { $0.options.checksum = own }
         try verify(&script)
         #expect(isPublished(script) && script.ending == nil)
         let warnings = script.notices(.verified).filter { $0.level == .warning && $0.message.contains("(Repr-Digest)") }

@@ -9,8 +9,8 @@ struct TransferFailureTests {
     /// Returns a transfer with four connections to a URL that a redirect from the first URL named.
     private func spreadElsewhere() throws -> TransferScript {
         var script = try TransferScript { terms in
-            terms.connections = 4
-            terms.retry = RetryPolicy(maxTries: 20, backoff: Backoff(base: .seconds(1)))
+            terms.options.connections = 4
+            terms.options.maximumTries = 20
         }
         script.feed(.begin(nil))
         script.answer(302, [("Location", Self.mirror)])
@@ -84,7 +84,7 @@ struct TransferFailureTests {
         "a server that has no room beside others of its downloads is asked until it has, and then a few times",
         arguments: [0, 503], [3, 20])
     func crowdedOut(_ status: Int, _ tries: Int) throws {
-        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: tries) }
+        var script = try TransferScript { $0.options.maximumTries = tries }
         script.feed(.begin(nil))
         func refuse() {
             script.refuse(status, .closedBeforeHead)
@@ -123,7 +123,7 @@ struct TransferFailureTests {
 
     @Test("other failures are counted, even if other transfers get bytes", arguments: [500, 0])
     func notCrowdedOut(_ status: Int) throws {
-        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 3) }
+        var script = try TransferScript { $0.options.maximumTries = 3 }
         script.othersWork = true
         script.feed(.begin(nil))
         for _ in 0..<3 {
@@ -213,7 +213,7 @@ struct TransferFailureTests {
         arguments: [("\"a\"", false), ("W/\"a\"", true), (nil, true)] as [(String?, Bool)])
     func cappedRanges(_ tag: String?, _ checksum: Bool) throws {
         var script = try TransferScript { terms in
-            if checksum { terms.checksum = try? Checksum(parsing: TransferScript.sum) }
+            if checksum { terms.options.checksum = try? Checksum(parsing: TransferScript.sum) }
         }
         script.begin(length: 1_000_000, position: 400_000, tag: tag)
         script.end(cut())

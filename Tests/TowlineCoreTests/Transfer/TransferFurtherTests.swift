@@ -11,7 +11,9 @@ struct TransferFurtherTests {
         _ status: Int = 206, _ fields: [(String, String)] = Self.range, connections: Int = 2,
         stallTimeout: Duration = .seconds(30)
     ) throws -> TransferScript {
-        var script = try TransferScript { ($0.connections, $0.stallTimeout) = (connections, stallTimeout) }
+        var script = try TransferScript {
+            ($0.options.connections, $0.options.stallTimeout) = (connections, stallTimeout)
+        }
         script.feed(.begin(nil))
         script.answer(status, fields)
         script.feed(.prepared)

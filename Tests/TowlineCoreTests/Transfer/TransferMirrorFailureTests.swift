@@ -96,7 +96,7 @@ struct TransferMirrorFailureTests {
     @Test("each of many dead URLs is asked before the tries are used up")
     func everyoneIsAsked() throws {
         var script = try TransferScript { terms in
-            terms.retry = RetryPolicy(maxTries: 3)
+            terms.options.maximumTries = 3
             terms.mirrors = (1...6).compactMap { try? HTTPURL(parsing: "https://m\($0).example/file.iso") }
         }
         script.feed(.begin(nil))

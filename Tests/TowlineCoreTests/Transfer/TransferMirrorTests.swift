@@ -7,9 +7,9 @@ struct TransferMirrorTests {
 
     private func script(_ connections: Int, checksum: Bool = false, mirrors: Int = 2) throws -> TransferScript {
         try TransferScript { terms in
-            terms.connections = connections
+            terms.options.connections = connections
             terms.mirrors = Self.mirrors.prefix(mirrors).compactMap { try? HTTPURL(parsing: $0) }
-            if checksum { terms.checksum = try? Checksum(parsing: TransferScript.sum) }
+            if checksum { terms.options.checksum = try? Checksum(parsing: TransferScript.sum) }
         }
     }
 

@@ -5,7 +5,7 @@ import TowlineCore
 struct TransferNetworkTests {
     @Test("asks again at once, and restarts the back-off")
     func endsRetryWait() throws {
-        var script = try TransferScript { $0.retry.maxTries = 5 }
+        var script = try TransferScript { $0.options.maximumTries = 5 }
         script.feed(.begin(nil))
         for _ in 0..<4 {
             script.end(cut(.connectFailed))
@@ -16,7 +16,7 @@ struct TransferNetworkTests {
         // Without a network change this was the last allowed failure.
         #expect(script.failure != nil)
 
-        script = try TransferScript { $0.retry.maxTries = 5 }
+        script = try TransferScript { $0.options.maximumTries = 5 }
         script.feed(.begin(nil))
         for round in 1...12 {
             script.end(cut(.connectFailed))

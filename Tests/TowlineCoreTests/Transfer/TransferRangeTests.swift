@@ -37,7 +37,7 @@ struct TransferRangeTests {
 
     @Test("is asked without Range, and the plain request counts like any other")
     func counted() throws {
-        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 2) }
+        var script = try TransferScript { $0.options.maximumTries = 2 }
         script.feed(.begin(nil))
         for _ in 0..<3 {
             script.refuse(503, .other)
@@ -140,7 +140,7 @@ struct TransferRangeTests {
 
     @Test("is asked without Range before the last try counts", arguments: [1, 2])
     func lastTry(_ tries: Int) throws {
-        var script = try interrupted { $0.retry = RetryPolicy(maxTries: tries) }
+        var script = try interrupted { $0.options.maximumTries = tries }
         for _ in 1..<tries {
             script.refuse(503, .other)
             script.now += .seconds(20)
@@ -169,7 +169,7 @@ struct TransferRangeTests {
 
     @Test("is not asked with Range at the start of a sequential download")
     func sequential() throws {
-        var script = try TransferScript { $0.sequential = true }
+        var script = try TransferScript { $0.options.isSequential = true }
         script.feed(.begin(nil))
         #expect(script.last.field("Range") == nil)
         script.answer(200, Self.whole + [("Accept-Ranges", "bytes")])
@@ -193,7 +193,7 @@ struct TransferBreakTests {
         "is a network failure: waits grow, and the limit of the user applies", arguments: unresumable,
         [TransportFailure.Kind.bodyCut, .malformed])
     func waits(_ fields: [(String, String)], _ kind: TransportFailure.Kind) throws {
-        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 4, backoff: Backoff(base: .seconds(1))) }
+        var script = try TransferScript { $0.options.maximumTries = 4 }
         script.feed(.begin(nil))
         for round in 1...4 {
             script.answer(200, fields)
@@ -212,7 +212,7 @@ struct TransferBreakTests {
 
     @Test("is retried without end if the user says so")
     func withoutEnd() throws {
-        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 0) }
+        var script = try TransferScript { $0.options.maximumTries = 0 }
         script.feed(.begin(nil))
         for _ in 0..<50 {
             script.answer(200, [("Content-Length", "1000000")])

@@ -6,7 +6,7 @@ struct TransferReaderTests {
     private static let middle = ByteRange(40 << 20, 48 << 20)
 
     private func running(_ count: Int, tag: String = "\"a\"") throws -> TransferScript {
-        var script = try TransferScript { $0.connections = count }
+        var script = try TransferScript { $0.options.connections = count }
         script.begin(length: TransferScript.length, position: 1 << 20, tag: tag)
         for plan in script.plans.dropFirst() { script.give(plan) }
         script.feed(.tick)
@@ -96,7 +96,7 @@ struct TransferReaderTests {
 
     @Test("a reader before the first answer is served with it")
     func early() throws {
-        var script = try TransferScript { $0.connections = 2 }
+        var script = try TransferScript { $0.options.connections = 2 }
         script.feed(.begin(nil))
         script.feed(.wanted([Self.middle]))
         script.answer(

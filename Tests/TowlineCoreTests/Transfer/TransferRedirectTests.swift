@@ -88,7 +88,7 @@ import Testing
     /// A host that asked for a wait is not asked earlier, whichever redirect names it. The wait costs no try.
     @Test(arguments: [ConnectionSharing.one, .none]) func whoIsLeftAloneIsNotLedTo(_ sharing: ConnectionSharing) throws
     {
-        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 1) }
+        var script = try TransferScript { $0.options.maximumTries = 1 }
         (script.elsewhere.sharing, script.elsewhere.notBefore) = (sharing, .seconds(5))
         script.feed(.begin(nil))
         script.answer(302, [("Location", "https://cdn.example.net/x")])

@@ -8,7 +8,7 @@ struct TransferReplacementTests {
         connections: Int, _ change: (inout TransferTerms) -> Void = { _ in }
     ) throws -> TransferScript {
         var script = try TransferScript {
-            $0.connections = connections
+            $0.options.connections = connections
             change(&$0)
         }
         script.feed(.begin(nil))
@@ -64,7 +64,7 @@ struct TransferReplacementTests {
 
     @Test("a connection does not count as stalled while its part file is prepared, even if only by reading it")
     func preparedLate() throws {
-        var script = try TransferScript { $0.connections = 1 }
+        var script = try TransferScript { $0.options.connections = 1 }
         script.feed(.begin(nil))
         script.give(script.last)
         script.now += .seconds(600)
@@ -76,7 +76,7 @@ struct TransferReplacementTests {
 
     @Test("a connection that is very slow from its first byte is replaced after the stall timeout")
     func aloneFromTheStart() throws {
-        var script = try begin(connections: 1) { $0.stallTimeout = .seconds(20) }
+        var script = try begin(connections: 1) { $0.options.stallTimeout = .seconds(20) }
         let waited = try #require(run(&script, seconds: 60) { _ in 500 })
         #expect((20...22).contains(waited))
         #expect(run(&script, seconds: 30) { _ in 500 } == nil, "the second is given twice the time")
@@ -158,7 +158,7 @@ struct TransferReplacementTests {
 
     @Test("connections that stall one after another use up the tries", arguments: [1, 3, 5])
     func stallsInTurn(_ tries: Int) throws {
-        var script = try begin(connections: 4) { $0.retry.maxTries = tries }
+        var script = try begin(connections: 4) { $0.options.maximumTries = tries }
         // The connections fall silent at different moments.
         for second in 1...5 {
             script.now = .seconds(second)
@@ -177,7 +177,7 @@ struct TransferReplacementTests {
 
     @Test("and a byte now and then keeps the transfer running")
     func progressForgives() throws {
-        var script = try begin(connections: 4) { $0.retry.maxTries = 2 }
+        var script = try begin(connections: 4) { $0.options.maximumTries = 2 }
         script.write(to: 100_000)
         for round in 1...20 {
             stallInTurn(&script, until: script.now + .seconds(31))
@@ -193,7 +193,7 @@ struct TransferReplacementTests {
 
     @Test("a single connection that stalls counts each time, as before")
     func stallsAlone() throws {
-        var script = try begin(connections: 1) { $0.retry.maxTries = 3 }
+        var script = try begin(connections: 1) { $0.options.maximumTries = 3 }
         script.write(to: 100_000)
         stallInTurn(&script, until: .seconds(600))
         let code = script.failure?.code

@@ -118,7 +118,9 @@ struct TransferResumeTests {
     @Test("resumes without a validator when the user takes the risk, or a checksum follows")
     func unsafeOrChecksum() throws {
         let sum = try #require(Checksum(algorithm: .crc32c, value: [1, 2, 3, 4]))
-        for change: (inout TransferTerms) -> Void in [{ $0.unsafeResume = true }, { $0.checksum = sum }] {
+        for change: (inout TransferTerms) -> Void in [
+            { $0.options.allowsUnsafeResume = true }, { $0.options.checksum = sum },
+        ] {
             var script = try TransferScript(change)
             script.begin(length: 1_000_000, position: 400_000, tag: nil)
             script.end(cut())

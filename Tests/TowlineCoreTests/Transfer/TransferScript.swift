@@ -42,7 +42,7 @@ struct TransferScript {
 
     init(_ change: (inout TransferTerms) -> Void = { _ in }) throws {
         var terms = TransferTerms(source: try HTTPURL(parsing: Self.url))
-        terms.connections = 1
+        terms.options.connections = 1
         change(&terms)
         machine = TransferStateMachine(terms: terms)
     }
@@ -54,10 +54,10 @@ struct TransferScript {
     /// - checksum: `true` if the user gave one.
     init(mirrors: Int, connections: Int, checksum: Bool, tries: Int) throws {
         try self.init { terms in
-            terms.connections = connections
-            terms.retry = RetryPolicy(maxTries: tries)
+            terms.options.connections = connections
+            terms.options.maximumTries = tries
             terms.mirrors = (1...mirrors).compactMap { try? HTTPURL(parsing: "https://m\($0).example/file.iso") }
-            if checksum { terms.checksum = try? Checksum(parsing: Self.sum) }
+            if checksum { terms.options.checksum = try? Checksum(parsing: Self.sum) }
         }
     }
 

@@ -6,7 +6,7 @@ struct TransferSegmentTests {
 
     /// Returns a transfer with `count` connections under way, each of them accepted.
     private func spread(_ count: Int = 4) throws -> TransferScript {
-        var script = try TransferScript { $0.connections = count }
+        var script = try TransferScript { $0.options.connections = count }
         script.feed(.begin(nil))
         script.answer(
             206,
@@ -43,7 +43,7 @@ struct TransferSegmentTests {
     @Test("arrived bytes that wait to be written are not fetched by others", arguments: [0, 25, 60, 100])
     func arrived(percent: Int64) throws {
         let length: Int64 = 4 << 20
-        var script = try TransferScript { $0.connections = 4 }
+        var script = try TransferScript { $0.options.connections = 4 }
         script.feed(.begin(nil))
         let arrived = length * percent / 100
         script.progress[script.plans[0].id] = AttemptProgress(position: nil, received: arrived)
@@ -111,7 +111,7 @@ struct TransferSegmentTests {
     }
 
     private func alone(length: Int64 = TransferScript.length) throws -> TransferScript {
-        var script = try TransferScript { $0.connections = nil }
+        var script = try TransferScript { $0.options.connections = nil }
         script.feed(.begin(nil))
         script.give(script.last, length: length)
         script.feed(.prepared)
@@ -136,8 +136,8 @@ struct TransferSegmentTests {
     func front() throws {
         let sum = try Checksum(parsing: "sha256:" + String(repeating: "ab", count: 32))
         var script = try TransferScript {
-            $0.connections = 4
-            $0.checksum = sum
+            $0.options.connections = 4
+            $0.options.checksum = sum
         }
         script.feed(.begin(nil))
         script.answer(
@@ -194,7 +194,7 @@ struct TransferSegmentTests {
 
     @Test("503 for one connection too many lowers the number and affects no other connection")
     func tooManyConnections() throws {
-        var script = try TransferScript { $0.connections = 4 }
+        var script = try TransferScript { $0.options.connections = 4 }
         script.feed(.begin(nil))
         script.answer(
             206,
@@ -213,7 +213,7 @@ struct TransferSegmentTests {
 
     @Test("a page with 200 in one segment is refused, and no bytes are discarded")
     func pageInSegment() throws {
-        var script = try TransferScript { $0.connections = 3 }
+        var script = try TransferScript { $0.options.connections = 3 }
         script.feed(.begin(nil))
         script.answer(
             206,
@@ -349,7 +349,7 @@ struct TransferSegmentTests {
 
     @Test("a weak validator allows one connection only: there is no proof that two belong together")
     func weakStaysSingle() throws {
-        var script = try TransferScript { $0.connections = 8 }
+        var script = try TransferScript { $0.options.connections = 8 }
         script.feed(.begin(nil))
         script.answer(
             206,
@@ -373,7 +373,7 @@ struct TransferSegmentTests {
         "a response with its own digest is not cut, unless a checksum of the whole file is known",
         arguments: [nil, "Repr-Digest"])
     func digestsKeepResponsesWhole(_ whole: String?) throws {
-        var script = try TransferScript { $0.connections = 4 }
+        var script = try TransferScript { $0.options.connections = 4 }
         script.feed(.begin(nil))
         let digest = "sha-256=:" + String(repeating: "A", count: 43) + "=:"
         // The digest covers a part; a digest of the whole file would be a checksum of the whole.
@@ -391,7 +391,7 @@ struct TransferSegmentTests {
     @Test("a checksum that does not match never publishes")
     func checksum() throws {
         let sum = try #require(Checksum(algorithm: .crc32c, value: [1, 2, 3, 4]))
-        var script = try TransferScript { $0.checksum = sum }
+        var script = try TransferScript { $0.options.checksum = sum }
         script.begin(length: 1000, position: 1000)
         script.end(.complete(.delimited))
         #expect(script.fresh.contains(.verify([sum], length: 1000)))

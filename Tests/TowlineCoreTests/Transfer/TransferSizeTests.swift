@@ -7,8 +7,8 @@ struct IgnoredLengthTests {
     private func begun() throws -> TransferScript {
         var script = try TransferScript {
             $0.ignoresLength = true
-            $0.sequential = true
-            $0.connections = nil
+            $0.options.isSequential = true
+            $0.options.connections = nil
         }
         script.feed(.begin(nil))
         #expect(script.last.field("Range") == nil)
@@ -46,7 +46,7 @@ struct IgnoredLengthTests {
     func held() throws {
         var script = try TransferScript {
             $0.ignoresLength = true
-            $0.sequential = true
+            $0.options.isSequential = true
         }
         var representation = Representation(entityTag: EntityTag(fieldValue: "\"a\""))
         representation.completeLength = 5_000
@@ -61,7 +61,7 @@ struct IgnoredLengthTests {
 @Suite("The maximum length of a file")
 struct TransferSizeTests {
     private func limited() throws -> TransferScript {
-        var script = try TransferScript { $0.maximumSize = 1_000_000 }
+        var script = try TransferScript { $0.options.maximumSize = 1_000_000 }
         script.feed(.begin(nil))
         return script
     }
@@ -104,7 +104,7 @@ struct TransferSizeTests {
     func small() throws {
         var terms = TransferTerms(source: try HTTPURL(parsing: TransferScript.url))
         #expect(SmallFilePolicy.suffices(for: terms))
-        terms.maximumSize = 10
+        terms.options.maximumSize = 10
         #expect(!SmallFilePolicy.suffices(for: terms))
     }
 }

@@ -10,7 +10,7 @@ import TowlineCore
     private func begun(
         _ trip: Duration, connections: Int? = 4, length: Int64 = length, isLimited: Bool = false
     ) throws -> TransferScript {
-        var script = try TransferScript { $0.connections = connections }
+        var script = try TransferScript { $0.options.connections = connections }
         script.isLimited = isLimited
         script.feed(.begin(nil))
         script.now += trip

@@ -65,14 +65,14 @@ import TowlineCore
     }
 
     @Test func aServerThatIsDownProvesNothing() throws {
-        var script = try script(length: 49_000) { $0.retry = RetryPolicy(maxTries: 1) }
+        var script = try script(length: 49_000) { $0.options.maximumTries = 1 }
         for _ in 0..<2 { script.refuse(503, .other) }
         #expect(published(script) == nil)
         #expect(script.failure?.code == .transient)
     }
 
     @Test func aChecksumDecidesWithoutAnotherRequest() throws {
-        var script = try script(length: 49_000) { $0.checksum = try? Checksum(parsing: TransferScript.sum) }
+        var script = try script(length: 49_000) { $0.options.checksum = try? Checksum(parsing: TransferScript.sum) }
         #expect(script.plans.count == 1)
         script.feed(.verified(mismatches: []))
         #expect(published(script) == 49_000)
@@ -81,7 +81,7 @@ import TowlineCore
     @Test func aWrongChecksumAfterAnUnprovenEndIsNotTheServersFault() throws {
         let sum = try Checksum(parsing: TransferScript.sum)
         let other = try Checksum(parsing: "sha256:" + String(repeating: "cd", count: 32))
-        var script = try script(length: 49_000) { $0.checksum = sum }
+        var script = try script(length: 49_000) { $0.options.checksum = sum }
         let wrong = [ChecksumMismatch(expected: sum, found: other)]
         script.feed(.verified(mismatches: wrong))
         #expect(script.failure == nil && script.plans.count == 2)
@@ -125,7 +125,7 @@ import TowlineCore
     }
 
     @Test func aChecksumProvesAnEndWithoutCloseNotify() throws {
-        let script = try unclosed(length: 49_000) { $0.checksum = try? Checksum(parsing: TransferScript.sum) }
+        let script = try unclosed(length: 49_000) { $0.options.checksum = try? Checksum(parsing: TransferScript.sum) }
         #expect(script.plans.count == 1 && script.actions.contains { if case .verify = $0 { true } else { false } })
     }
 
@@ -134,13 +134,13 @@ import TowlineCore
         #expect(script.failure?.code == .lengthUnproven)
         let verified = try unclosed(length: 49_000) {
             $0.isStream = true
-            $0.checksum = try? Checksum(parsing: TransferScript.sum)
+            $0.options.checksum = try? Checksum(parsing: TransferScript.sum)
         }
         #expect(verified.failure == nil)
     }
 
     @Test func anotherProtocolIsTriedAtOnceAndOneNoticeSaysSo() throws {
-        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 1) }
+        var script = try TransferScript { $0.options.maximumTries = 1 }
         script.feed(.begin(nil))
         script.end(.failed(TransportFailure(.http2Failed, "the stream was reset")))
         #expect(script.plans.count == 2 && script.failure == nil)

@@ -108,7 +108,7 @@ import TowlineCore
     /// A refusal of the request is not final: the plain request has neither Range nor condition.
     @Test(arguments: [400, 403, 412]) func refused(_ status: Int) throws {
         for isSequential in [false, true] {
-            var script = try Self.script(Self.file()) { $0.sequential = isSequential }
+            var script = try Self.script(Self.file()) { $0.options.isSequential = isSequential }
             script.answer(status)
             script.end(script.plans[0], .cancelled)
             guard !isSequential || status == 412 else { continue }

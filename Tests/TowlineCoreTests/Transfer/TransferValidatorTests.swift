@@ -73,7 +73,7 @@ struct TransferNodeTests {
     /// Returns a download with two connections. The second one has not answered yet.
     private func begun(_ change: (inout TransferTerms) -> Void = { _ in }) throws -> TransferScript {
         var script = try TransferScript { terms in
-            terms.connections = 2
+            terms.options.connections = 2
             change(&terms)
         }
         script.begin(length: TransferScript.length, position: 1 << 20)
@@ -98,7 +98,7 @@ struct TransferNodeTests {
 
     @Test("do not matter if the user gave a checksum", arguments: ["\"b\"", "\"a\""])
     func checksum(_ next: String) throws {
-        var script = try begun { $0.checksum = try? Checksum(parsing: TransferScript.sum) }
+        var script = try begun { $0.options.checksum = try? Checksum(parsing: TransferScript.sum) }
         script.give(script.plans[1], tag: "\"b\"")
         script.endCancelled()
         #expect(script.plans.count == 3 && script.last.question.rung == .checksum)
@@ -111,8 +111,8 @@ struct TransferNodeTests {
     @Test("do not matter either for requests sent before the first answer, if there is a checksum")
     func checksumOfSeveral() throws {
         var script = try TransferScript { terms in
-            terms.connections = 4
-            terms.checksum = try? Checksum(parsing: TransferScript.sum)
+            terms.options.connections = 4
+            terms.options.checksum = try? Checksum(parsing: TransferScript.sum)
         }
         script.begin(length: TransferScript.length, position: 1 << 20)
         try #require(script.plans.count == 4)
@@ -127,7 +127,7 @@ struct TransferNodeTests {
 
     @Test("do not matter after a break either, if the user gave a checksum", arguments: [200, 206])
     func checksumAfterABreak(_ status: Int) throws {
-        var script = try TransferScript { $0.checksum = try? Checksum(parsing: TransferScript.sum) }
+        var script = try TransferScript { $0.options.checksum = try? Checksum(parsing: TransferScript.sum) }
         script.begin(length: 1_000_000, position: 400_000)
         script.end(cut())
         let lengths = [("Content-Length", "1000000"), ("Content-Range", "bytes 383616-999999/1000000")]

@@ -7,7 +7,7 @@ import TowlineCore
 
     @Test(arguments: [429, 503], [3601, 7200, 1_000_000_000])
     func aPauseLongerThanTheLimitEndsTheDownloadAtOnce(_ status: Int, _ seconds: Int) throws {
-        var script = try TransferScript { $0.retry.longestWait = .seconds(3600) }
+        var script = try TransferScript { $0.options.maximumWait = .seconds(3600) }
         script.feed(.begin(nil))
         script.answer(status, [("Retry-After", "\(seconds)")])
         script.endCancelled()
@@ -21,7 +21,7 @@ import TowlineCore
     @Test(arguments: [nil, .seconds(7200)] as [Duration?]) func aPauseWithinTheLimitIsWaitedFor(_ limit: Duration?)
         throws
     {
-        var script = try TransferScript { $0.retry.longestWait = limit }
+        var script = try TransferScript { $0.options.maximumWait = limit }
         script.feed(.begin(nil))
         script.answer(503, [("Retry-After", "7200")])
         script.endCancelled()
@@ -30,7 +30,7 @@ import TowlineCore
     }
 
     @Test func aHostThatAskedAnotherDownloadToWaitIsNotWaitedForEither() throws {
-        var script = try TransferScript { $0.retry.longestWait = .seconds(60) }
+        var script = try TransferScript { $0.options.maximumWait = .seconds(60) }
         script.hostNotBefore = .seconds(90)
         script.feed(.begin(nil))
         #expect(script.plans.isEmpty && script.failure?.code == .transient)
@@ -38,7 +38,7 @@ import TowlineCore
 
     @Test func aMirrorGoesOnForAServerThatAsksForALongPause() throws {
         var script = try TransferScript {
-            $0.retry.longestWait = .seconds(60)
+            $0.options.maximumWait = .seconds(60)
             $0.mirrors = [try? HTTPURL(parsing: "https://m.example/file.iso")].compactMap(\.self)
         }
         script.feed(.begin(nil))
@@ -50,7 +50,7 @@ import TowlineCore
     // MARK: Heads
 
     @Test func aSlowResponseIsNotAStalledConnection() throws {
-        var script = try TransferScript { $0.stallTimeout = .seconds(5) }
+        var script = try TransferScript { $0.options.stallTimeout = .seconds(5) }
         script.feed(.begin(nil))
         for second in 1...200 {
             script.now = .seconds(second)
@@ -62,7 +62,7 @@ import TowlineCore
     }
 
     @Test func theStallTimeoutCountsFromTheHeadOn() throws {
-        var script = try TransferScript { $0.stallTimeout = .seconds(5) }
+        var script = try TransferScript { $0.options.stallTimeout = .seconds(5) }
         script.feed(.begin(nil))
         script.now = .seconds(100)
         script.feed(.tick)
@@ -81,7 +81,7 @@ import TowlineCore
     @Test(arguments: [(4, false), (11, true)])
     func aFurtherConnectionHasTheTimeForConnecting(_ seconds: Int, _ isReplaced: Bool) throws {
         var script = try TransferScript {
-            ($0.connections, $0.stallTimeout, $0.connectTimeout) = (2, .seconds(2), .seconds(10))
+            ($0.options.connections, $0.options.stallTimeout, $0.connectTimeout) = (2, .seconds(2), .seconds(10))
         }
         script.begin(length: TransferScript.length, position: 1 << 20)
         script.feed(.tick)
@@ -96,7 +96,7 @@ import TowlineCore
     }
 
     @Test func aFailedHeadTimeoutIsTriedAgain() throws {
-        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 2) }
+        var script = try TransferScript { $0.options.maximumTries = 2 }
         script.feed(.begin(nil))
         script.end(cut(.headTimedOut))
         script.now = .seconds(100)

@@ -124,7 +124,7 @@ extension DownloadRequest {
         guard let url = URL(string: file.source) else { return nil }
         let directory = URL(fileURLWithPath: file.directory, isDirectory: true)
         self.init(from: url, to: .file(directory.appendingPathComponent(file.held.name, isDirectory: false)))
-        checksum = file.checksum
+        options.checksum = file.checksum
         publicAddressesOnly = file.publicAddressesOnly
     }
 }

@@ -55,7 +55,7 @@ struct FileChanges: Sendable {
         guard length >= Self.worthSegmenting,
             facts.contentCoding == nil
         else { return false }
-        guard facts.representation.strongValidator != nil || terms.checksum != nil else { return false }
+        guard facts.representation.strongValidator != nil || terms.options.checksum != nil else { return false }
         return facts.acceptsRanges == true
     }
 

@@ -53,7 +53,7 @@ struct ResponseDigests: Sendable {
             return reaction
         }
         // The user's own checksum decides when the file is complete.
-        if let checksum = terms.checksum, !checksum.isForgeable { return reaction }
+        if let checksum = terms.options.checksum, !checksum.isForgeable { return reaction }
         if work.ledger.isWhole, work.attempts.isEmpty { return Reaction([], .failAside(error)) }
         work.giveUp(wrong)
         return Reaction([.withdraw(wrong)], .fail(error))

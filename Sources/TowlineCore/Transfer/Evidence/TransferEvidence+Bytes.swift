@@ -37,7 +37,7 @@ extension TransferEvidence {
         changes.minimumLength = nil
         representation = nil
         (coding.name, coding.label) = (nil, .unknown)
-        checksums = terms.checksum.map { [$0] } ?? []
+        checksums = terms.options.checksum.map { [$0] } ?? []
         joinedWeakly = false
     }
 
@@ -55,7 +55,7 @@ extension TransferEvidence {
         representation = held.representation
         ranges.isWeakened = false
         // The author of an untrusted journal may have forged the checksums together with the bytes.
-        let known = held.isUntrusted || terms.ignoresServerChecksums ? [] : held.checksums
+        let known = held.isUntrusted || terms.options.ignoresServerChecksums ? [] : held.checksums
         for checksum in known where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
             checksums.append(checksum)
         }

@@ -3,7 +3,7 @@ extension TransferEvidence {
     /// Returns a notice that the file is accepted although `mismatches` include a checksum of the server: the user's own
     /// checksum matches, which nobody can forge. Returns `nil` otherwise.
     func outranked(_ mismatches: [ChecksumMismatch]) -> TransferNotice? {
-        guard let checksum = terms.checksum, !checksum.isForgeable,
+        guard let checksum = terms.options.checksum, !checksum.isForgeable,
             !mismatches.contains(where: { $0.expected == checksum })
         else { return nil }
         return .outranked(mismatches.compactMap { digests.fields[$0.expected] }.first)
@@ -14,7 +14,7 @@ extension TransferEvidence {
     mutating func refuted(
         by mismatches: [ChecksumMismatch], _ sources: inout TransferSources, _ work: inout TransferWork
     ) -> Reaction {
-        let isMine = mismatches.contains { $0.expected == terms.checksum }
+        let isMine = mismatches.contains { $0.expected == terms.options.checksum }
         let field = mismatches.compactMap { digests.fields[$0.expected] }.first
         let cut = unproven.restart(of: work.ledger.completeLength, restarts: changes.restarts)
         if let reaction = sources.doubtMirrors(&self, &work) ?? cut { return reaction }

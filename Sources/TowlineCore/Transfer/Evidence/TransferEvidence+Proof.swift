@@ -17,7 +17,7 @@ extension TransferEvidence {
         case .none where !checksums.isEmpty: return .checksum
         case .none: break
         }
-        return terms.unsafeResume && representation.completeLength != nil ? .unsafe : nil
+        return terms.options.allowsUnsafeResume && representation.completeLength != nil ? .unsafe : nil
     }
 
     /// The proof with which a mirror's bytes are joined to those of the primary source; `nil` without proof. Even a

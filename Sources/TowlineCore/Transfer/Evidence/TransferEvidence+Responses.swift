@@ -162,7 +162,7 @@ extension TransferEvidence {
         let others = work.workingAtPrimary(context, besides: id)
         // Other requests may have been sent before the first response showed that validators differ.
         let hadValidator = attempt.plan.question.known.map { $0.validator != .none } ?? false
-        if terms.checksum != nil, !terms.isStream, hadValidator, others > 0 || !work.ledger.written.isEmpty {
+        if terms.options.checksum != nil, !terms.isStream, hadValidator, others > 0 || !work.ledger.written.isEmpty {
             // The checksum of the whole file decides, whatever validators the nodes of a server send.
             ranges.ignoresValidators = true
             changes.isConfirming = false

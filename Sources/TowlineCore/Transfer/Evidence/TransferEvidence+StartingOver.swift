@@ -38,7 +38,7 @@ extension TransferEvidence {
         }
         if lacksRanges { return Self.noRanges }
         guard let representation = representation, representation.validator == .none,
-            checksums.isEmpty, !terms.unsafeResume
+            checksums.isEmpty, !terms.options.allowsUnsafeResume
         else {
             return nil
         }

@@ -25,7 +25,7 @@ struct TransferEvidence: Sendable {
 
     init(_ terms: TransferTerms) {
         self.terms = terms
-        checksums = terms.checksum.map { [$0] } ?? []
+        checksums = terms.options.checksum.map { [$0] } ?? []
         ranges = RangeKnowledge(support: terms.ignoresLength ? .broken : .unknown)
     }
 }

@@ -28,7 +28,7 @@ struct UnprovenEnds: Sendable {
         _ response: Response, from url: HTTPURL, hasChecksum: Bool, canJoin: Bool, _ terms: TransferTerms
     ) -> Reaction? {
         if terms.isStream {
-            guard response.framing == .unclosed, terms.checksum == nil else { return nil }
+            guard response.framing == .unclosed, terms.options.checksum == nil else { return nil }
             return Reaction([], .fail(.unprovenStream(url, response.length)))
         }
         guard last?.length != response.length else { return nil }

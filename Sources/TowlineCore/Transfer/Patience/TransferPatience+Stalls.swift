@@ -55,7 +55,7 @@ extension TransferPatience {
             sources.mayAskPrimary(context) || sources.mayAskMirror(evidence, work, context),
             let slowest = work.slow.slowest(
                 of: &work.attempts, work.ledger, typicalRate: work.pace.typicalRate,
-                stallTimeout: terms.stallTimeout, now: context.now)
+                stallTimeout: terms.options.stallTimeout, now: context.now)
         else { return [] }
         let actions = replace(slowest, &evidence, sources, &work, context)
         let rate = ByteCountText.format(Int64(slowest.rates.average.rate ?? 0))
@@ -90,7 +90,7 @@ extension TransferPatience {
     /// its own.
     func isFruitless(_ attempt: RunningAttempt, _ work: TransferWork, _ context: TransferContext) -> Bool {
         guard attempt.position <= attempt.plan.lease.lowerBound, !attempt.plan.sharesConnection else { return false }
-        let isNew = lastFailureAt.map { context.now - $0 >= terms.stallTimeout } ?? true
+        let isNew = lastFailureAt.map { context.now - $0 >= terms.options.stallTimeout } ?? true
         return isNew && work.hasNoRecentProgress(context)
     }
 }

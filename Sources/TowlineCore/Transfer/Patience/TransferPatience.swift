@@ -131,7 +131,7 @@ struct TransferPatience: Sendable {
     /// Returns an error if `wait`, which the server at `url` asks for, is longer than the user accepts (`--max-wait`);
     /// otherwise `nil`.
     func tooLong(_ wait: Duration, _ url: HTTPURL) -> TowlineError? {
-        guard let longest = terms.retry.longestWait, wait > longest else { return nil }
+        guard let longest = terms.options.maximumWait, wait > longest else { return nil }
         return TowlineError(
             .transient,
             "\(url): the server asks for a pause of \(DurationText.inSentence(wait)) before the next request"

@@ -19,13 +19,13 @@ package enum RedirectPolicy {
         } catch {
             throw TowlineError(.redirectRefused, "\(source): cannot follow a redirect: \(error.message)")
         }
-        if chain.count >= terms.maxRedirects {
+        if chain.count >= terms.options.maximumRedirects {
             throw TowlineError(
                 .redirectRefused,
-                "\(source): too many redirects (limit: \(terms.maxRedirects)), the last one to \(target)."
+                "\(source): too many redirects (limit: \(terms.options.maximumRedirects)), the last one to \(target)."
                     + " Check the URL, or raise the limit with --max-redirects")
         }
-        if url.scheme == .https, target.scheme == .http, !terms.allowsDowngrade {
+        if url.scheme == .https, target.scheme == .http, !terms.options.allowsDowngrade {
             throw TowlineError(
                 .redirectRefused,
                 "\(source): the server redirects from https to the unencrypted URL \(target)."

@@ -242,7 +242,7 @@ extension TransferSources {
         evidence.ranges.forgetServer()
         // The knowledge about sharing its connections does as well.
         work.needsOwnConnection = true
-        work.isSingle = terms.sequential || terms.isStream
+        work.isSingle = terms.options.isSequential || terms.isStream
         return [.notice(TransferNotice(.info, .retrying, "switching to another source of the file: \(primary.url)"))]
     }
 }

@@ -93,7 +93,7 @@ extension RangeLedger {
     /// Returns an error if the written bytes or the length of the file, as known or as a response announced it
     /// (`announced`), exceed the user's limit (`--max-size`); otherwise `nil`.
     func tooLarge(_ announced: Int64?, _ terms: TransferTerms) -> TowlineError? {
-        guard let most = terms.maximumSize else { return nil }
+        guard let most = terms.options.maximumSize else { return nil }
         let length = max(completeLength ?? 0, announced ?? 0)
         guard max(length, written.ranges.last?.upperBound ?? 0) > most else { return nil }
         return .tooLarge(length > most ? length : nil, terms, most)

@@ -50,9 +50,9 @@ package struct TransferStateMachine: Sendable {
         self.terms = terms
         sources = TransferSources(terms)
         evidence = TransferEvidence(terms)
-        let isSingle = terms.sequential || terms.isStream
+        let isSingle = terms.options.isSequential || terms.isStream
         let budget = ConnectionBudget(
-            requested: isSingle ? 1 : terms.connections, hostCeiling: terms.mirrors.isEmpty ? hostCeiling : nil,
+            requested: isSingle ? 1 : terms.options.connections, hostCeiling: terms.mirrors.isEmpty ? hostCeiling : nil,
             usual: hostUsual)
         work = TransferWork(terms: terms, nextID: firstID, budget: budget, isSingle: isSingle)
         patience = TransferPatience(terms)

@@ -4,44 +4,20 @@ package struct TransferTerms: Hashable, Sendable {
     package let source: HTTPURL
     /// The file name in the URL, used if the server sends none and the user gave none.
     package let nameOfURL: String
-    /// The number of connections that the user set; `nil`: find the best number.
-    package var connections: Int?
-    /// `true` to use a single connection that requests the bytes in order, from the first byte to the last.
-    package var sequential = false
+    /// The options of the transfer. A transfer that ignores Content-Length is also sequential.
+    package var options = TransferOptions()
     /// `true` to ignore the server's Content-Length (`--ignore-length`), which also excludes range requests.
     package var ignoresLength = false
     /// `true` if the bytes go to a stream, such as standard output. Written bytes then cannot be removed.
     package var isStream = false
-    /// The policy for retries: the number of tries and the waits between them.
-    package var retry = RetryPolicy()
-    /// The HTTP statuses after which a request is retried, in addition to those of the retry table
-    /// (docs/retry-table.md).
-    package var retryStatuses: Set<Int> = []
-    /// The time without a byte after which a connection counts as dead and is replaced.
-    package var stallTimeout = Duration.seconds(30)
     /// The time limit for opening a connection, which the transport (the HTTP client) enforces.
     package var connectTimeout = Duration.seconds(30)
     /// The time limit for a response head, shown in messages: the transport (the HTTP client) enforces it.
     package var headTimeout = Duration.seconds(300)
-    /// The length of the longest file that is accepted, in bytes; `nil`: no limit.
-    package var maximumSize: Int64?
-    /// The maximum number of redirects followed in a row.
-    package var maxRedirects = 20
-    /// `true` if redirects from https to http are followed.
-    package var allowsDowngrade = false
-    /// `true` to resume if only the equal length and equal bytes before the resume point indicate that the file is the
-    /// same.
-    package var unsafeResume = false
     /// `true` to discard the bytes and start over if the file changed on the server; `false`: the download fails.
     package var restartsChanged = true
-    /// The checksum of the whole file that the user gave; `nil` without one.
-    package var checksum: Checksum?
-    /// `true` to accept a web page as the file, even if another file type is expected.
-    package var acceptsWebPages = false
     /// The name that the user gave the file; `nil`: the server or the URL names it.
     package var fileName: String?
-    /// `true` to ignore the checksums that servers send.
-    package var ignoresServerChecksums = false
     /// The other URLs of the same file.
     package var mirrors: [HTTPURL] = []
     /// The user's own header fields. They are sent only to the origin (scheme, host and port) of `source`.
@@ -54,14 +30,19 @@ package struct TransferTerms: Hashable, Sendable {
         self.source = source
         nameOfURL = SafeFileName.ofURL(source)
     }
+
+    /// The policy for retries: the number of tries and the waits between them.
+    var retry: RetryPolicy {
+        RetryPolicy(maxTries: options.maximumTries ?? 20, backoff: Backoff(base: options.retryWait))
+    }
 }
 
 extension ResponseQuestion {
     /// Copies the user's options that affect the evaluation of a response.
     mutating func adopt(_ terms: TransferTerms) {
-        ignoresServerChecksums = terms.ignoresServerChecksums
-        acceptsWebPages = terms.acceptsWebPages
-        retryStatuses = terms.retryStatuses
+        ignoresServerChecksums = terms.options.ignoresServerChecksums
+        acceptsWebPages = terms.options.acceptsWebPages
+        retryStatuses = terms.options.retryStatuses
         fileName = terms.fileName
     }
 }
@@ -106,7 +87,7 @@ extension HeldDownload {
     /// Bytes that came over http prove nothing for https. Only a checksum that the user gave and that nobody can forge
     /// proves such bytes. An empty file needs one request to prove it.
     func isBelievable(_ terms: TransferTerms) -> Bool {
-        if isUntrusted, terms.checksum?.isForgeable ?? true, !terms.unsafeResume { return false }
+        if isUntrusted, terms.options.checksum?.isForgeable ?? true, !terms.options.allowsUnsafeResume { return false }
         return representation.completeLength != 0
     }
 }

@@ -32,7 +32,7 @@ extension SegmentPlanner {
     ) -> ResponseQuestion {
         let lower = lease.lowerBound - overlap
         let asked: ResponseQuestion.Asked
-        if isPlain || isFirst && (evidence.ranges.support == .broken || terms.sequential) {
+        if isPlain || isFirst && (evidence.ranges.support == .broken || terms.options.isSequential) {
             asked = .whole
         } else if let atMost {
             asked = .range(ByteRange(lower, lower + atMost))
@@ -44,7 +44,7 @@ extension SegmentPlanner {
             known: evidence.known(at: id, ledger),
             holdsAllBeforeAsked: ledger.written.contains(ByteRange(0, lease.lowerBound)),
             workedBefore: evidence.isConfirmed,
-            expectsWebPage: terms.acceptsWebPages
+            expectsWebPage: terms.options.acceptsWebPages
                 || evidence.representation?.mediaType.map(WebPage.isPage(mediaType:)) ?? false,
             source: sources[id].url, nameOfURL: sources[id].nameOfURL)
         question.asksMirror = id != .primary

@@ -13,7 +13,7 @@ extension TransferWork {
     /// Returns whether no attempt has written a byte for the stall timeout, the user's limit for the time without a
     /// byte.
     func hasNoRecentProgress(_ context: TransferContext) -> Bool {
-        context.now - pace.lastWrittenAt >= terms.stallTimeout
+        context.now - pace.lastWrittenAt >= terms.options.stallTimeout
     }
 
     /// Returns the number of attempts that receive bytes, except `other`. An attempt without bytes for three seconds
@@ -178,8 +178,8 @@ extension TransferWork {
     /// at least the time for connecting: a request for its bytes elsewhere is better than a longer wait. A request in
     /// libcurl's queue for a shared connection has no limit of its own.
     func stallLimit(of attempt: RunningAttempt, _ context: TransferContext) -> Duration? {
-        if attempt.isAccepted || attempt.plan.sharesConnection { return terms.stallTimeout }
+        if attempt.isAccepted || attempt.plan.sharesConnection { return terms.options.stallTimeout }
         let others = workingCount(context, besides: attempt.id)
-        return others > 0 ? max(terms.stallTimeout, terms.connectTimeout) : nil
+        return others > 0 ? max(terms.options.stallTimeout, terms.connectTimeout) : nil
     }
 }
