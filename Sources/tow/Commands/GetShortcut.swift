@@ -5,18 +5,6 @@
 enum GetShortcut {
     static let name = "get"
 
-    /// Returns whether a setting may be given once at most and does not depend on the order of the settings.
-    private static func isPlain(_ setting: Setting) -> Bool {
-        switch setting {
-        case .output, .directory, .ifExists, .ifChanged, .noSync, .noPreallocate, .unsafeResume, .checksum,
-            .ignoreServerChecksums, .ignoreLength, .acceptHTML, .connections, .limitRate, .sequential, .proxy, .cacert,
-            .insecure, .http1, .connectTimeout, .stallTimeout, .maxTries, .maxSize, .retryWait, .retryOn,
-            .maxRedirects, .allowDowngrade, .headTimeout, .maxWait, .cert, .key:
-            true
-        default: false
-        }
-    }
-
     /// Returns the plan for the arguments of the process without its name; `nil` if the parser must handle them.
     static func plan(_ words: ArraySlice<String>) -> GetPlan? {
         guard words.first == name, let arguments = arguments(words.dropFirst()) else { return nil }
@@ -43,7 +31,7 @@ enum GetShortcut {
                 if name == "concurrency" { arguments.concurrency = value } else { arguments.inputFiles = [value] }
             default:
                 // Not `init(rawValue:)`, which builds a table of all cases.
-                guard let setting = Setting.allCases.first(where: { $0.rawValue == name }), isPlain(setting) else {
+                guard let setting = Setting.allCases.first(where: { $0.rawValue == name }), setting.isPlain else {
                     return nil
                 }
                 guard !setting.isFlag else {
