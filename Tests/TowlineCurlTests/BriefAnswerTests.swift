@@ -114,11 +114,6 @@ extension CurlTransportTests {
                 connection.send("dy")
                 connection.waitForPeer()
             }
-        }
-
-        @Test("A brief answer that ends too late is reported as late")
-        func late() async {
-            let server = Self.slowServer()
             defer { server.close() }
             let transport = CurlTransport()
             let executor = await ThreadExecutor.served()
