@@ -18,9 +18,9 @@ struct TerminalDownloader {
             exit(2)
         }
         do {
-            var configuration = Configuration()
+            var configuration = Downloader.Configuration()
             configuration.resumesAtLaunch = !words.contains("--hold")
-            configuration.networkRetryInterval = 1
+            configuration.networkRetryInterval = .seconds(1)
             let downloader = try await Downloader(
                 stateDirectory: URL(fileURLWithPath: paths[0], isDirectory: true), configuration: configuration)
             let screen = Screen(downloader, downloads: URL(fileURLWithPath: paths[1], isDirectory: true))
@@ -77,12 +77,11 @@ struct Screen {
         switch (command, words.first) {
         case ("add", let link?): try await add(link, Array(words.dropFirst()))
         case ("list", _):
-            for snapshot in try await downloader.downloads().downloads { say(Self.line(snapshot)) }
+            for try await snapshot in downloader.downloads() { say(Self.line(snapshot)) }
             say("end")
-        case ("start", let name?), ("resume", let name?): try await download(name).resume()
+        case ("start", let name?), ("resume", let name?), ("retry", let name?): try await download(name).start()
         case ("pause", let name?): try await download(name).pause()
         case ("cancel", let name?): try await download(name).cancel()
-        case ("retry", let name?): try await download(name).retry()
         case ("remove", let name?): try await download(name).remove()
         case ("limit", let rate?): try await downloader.setRateLimit(Int64(rate) ?? 0)
         case ("history", let name?):

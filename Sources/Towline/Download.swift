@@ -9,8 +9,10 @@ import TowlineEngine
 public struct Download: Sendable, Identifiable, Hashable {
     /// The identifier of the download, which stays the same after a relaunch.
     public let id: DownloadID
-    let center: DownloadCenter
-    let hub: SnapshotHub
+    /// The downloader, which a handle keeps open.
+    let downloader: Downloader
+
+    var center: DownloadCenter { downloader.center }
 
     /// Returns whether two handles refer to the same download.
     public static func == (left: Download, right: Download) -> Bool { left.id == right.id }
@@ -29,40 +31,41 @@ public struct Download: Sendable, Identifiable, Hashable {
 
     /// The current snapshot, followed by a new snapshot after each change.
     ///
-    /// While bytes arrive, a snapshot is delivered every ``Configuration/snapshotInterval``. The sequence ends after a
-    /// snapshot with the state finished, failed or cancelled, when the download is removed, or when the downloader
-    /// closes. A slow reader receives only the newest snapshot and does not slow down the download.
+    /// While bytes arrive, a snapshot is delivered every ``Downloader/Configuration/snapshotInterval``. The sequence
+    /// continues after the download finished, failed or was cancelled, because follow-ups run and ``start()`` may begin
+    /// it again. It ends when the download is removed or the downloader closes. A slow reader receives only the newest
+    /// snapshot and does not slow down the download.
     public var snapshots: AsyncStream<DownloadSnapshot> {
-        get async { await hub.stream(id) { try? await center.list.snapshot(id) } }
+        get async { await downloader.hub.stream(id) { try? await center.list.snapshot(id) } }
     }
 
-    /// Waits until the download is finished and returns the URL of the file.
+    /// Waits until the download and its follow-ups are finished, and returns the final URL of the file.
     ///
-    /// The wait continues while the download is paused or waits for the network.
+    /// The wait continues while the download is paused or waits for the network. If a follow-up moved the file, the URL
+    /// is the new one; if it unpacked and deleted the archive, the URL is that of the new directory.
     ///
-    /// - Throws: the error of the download if it failed; `cancelled` if the download was cancelled or removed, or if
-    ///   the current task was cancelled.
+    /// - Throws: the error of the download if it failed; `followUpFailed` if a follow-up failed; `cancelled` if the
+    ///   download was cancelled or removed; `CancellationError` if the current task was cancelled, which does not affect
+    ///   the download.
     public var file: URL {
-        get async throws(TowlineError) {
-            for await snapshot in await snapshots {
-                switch snapshot.state {
-                case .finished:
-                    guard let file = snapshot.file else { break }
-                    return file
-                case .failed:
-                    throw snapshot.error
-                        ?? TowlineError(.transient, "the download failed for an unknown reason. Retry the download")
-                case .cancelled: throw TowlineError(.cancelled, "the download was cancelled")
-                default: continue
-                }
+        get async throws { try await file(includingFollowUps: true) }
+    }
+
+    /// Waits until the download is finished, with or without its follow-ups, and returns the URL of the file.
+    ///
+    /// - Parameter includingFollowUps: `false` returns as soon as the file is complete and verified. A follow-up may
+    ///   move or delete it afterwards.
+    /// - Throws: the same errors as ``file``.
+    public func file(includingFollowUps: Bool) async throws -> URL {
+        for await snapshot in await snapshots {
+            switch try snapshot.end(includingFollowUps: includingFollowUps) {
+            case .some(let file): return file
+            case .none: continue
             }
-            if Task.isCancelled {
-                throw TowlineError(
-                    .cancelled, "waiting for the end of the download was cancelled; the download is not affected")
-            }
-            try center.running.checkOpen()
-            throw TowlineError(.cancelled, "the download was removed from the list")
         }
+        try Task.checkCancellation()
+        try center.running.checkOpen()
+        throw TowlineError(.cancelled, "the download was removed from the list")
     }
 
     /// The byte ranges that are downloaded, and the segments that connections are receiving.
@@ -102,33 +105,46 @@ public struct Download: Sendable, Identifiable, Hashable {
     public func observe(
         on executor: (any TaskExecutor)? = nil,
         _ body: @escaping @isolated(any) @Sendable (DownloadSnapshot) async -> Void
-    ) -> Observation {
+    ) -> DownloadObservation {
         let download = self
-        return Observation(
+        return DownloadObservation(
             Task(executorPreference: executor) {
                 for await snapshot in await download.snapshots { await body(snapshot) }
             })
     }
 
-    /// Calls `body` once when the download is finished, failed, cancelled or removed. The result is the URL of the
-    /// finished file, or the error that ``file`` would throw.
+    /// Calls `body` with each snapshot of ``snapshots`` on a dispatch queue, until the observation is cancelled or
+    /// released. The next snapshot is delivered after `body` returned.
+    public func observe(
+        on queue: DispatchQueue, _ body: @escaping @Sendable (DownloadSnapshot) -> Void
+    ) -> DownloadObservation {
+        observe { snapshot in await queue.perform { body(snapshot) } }
+    }
+
+    /// Calls `body` once when the download and its follow-ups are finished, or have failed, or when the download is
+    /// cancelled or removed. The result is the URL that ``file`` would return, or the error that it would throw.
     ///
     /// `body` runs on the same actor or executor as with ``observe(on:_:)``. `body` is not called if the observation is
     /// cancelled or released earlier.
     public func whenOver(
         on executor: (any TaskExecutor)? = nil,
-        _ body: @escaping @isolated(any) @Sendable (Result<URL, TowlineError>) async -> Void
-    ) -> Observation {
+        _ body: @escaping @isolated(any) @Sendable (Result<URL, any Error>) async -> Void
+    ) -> DownloadObservation {
         let download = self
-        return Observation(
+        return DownloadObservation(
             Task(executorPreference: executor) {
-                let result: Result<URL, TowlineError>
-                do throws(TowlineError) { result = .success(try await download.file) } catch {
-                    result = .failure(error)
-                }
+                let result: Result<URL, any Error>
+                do { result = .success(try await download.file) } catch { result = .failure(error) }
                 // A cancelled or released observation does not call `body`.
                 if !Task.isCancelled { await body(result) }
             })
+    }
+
+    /// Calls `body` once on a dispatch queue when the download is over, as the other method of this name.
+    public func whenOver(
+        on queue: DispatchQueue, _ body: @escaping @Sendable (Result<URL, any Error>) -> Void
+    ) -> DownloadObservation {
+        whenOver { result in await queue.perform { body(result) } }
     }
 
     // MARK: Commands
@@ -140,11 +156,19 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// - Throws: `illegalTransition` if the download is finished, failed or cancelled.
     public func pause() async throws(TowlineError) { try await center.pause(id) }
 
-    /// Resumes a paused or failed download. A download that waits for the network, the server or disk space continues
-    /// at once.
+    /// Starts the download if it does not run: a paused, failed or cancelled download, and one that waits for the
+    /// network, the server or disk space.
     ///
-    /// - Throws: `illegalTransition` if the download is finished or cancelled.
-    public func resume() async throws(TowlineError) { try await center.resume(id) }
+    /// A running or queued download continues unchanged. For a finished download, the follow-ups that failed or did not
+    /// run yet run now; without any, the call has no effect.
+    public func start() async throws(TowlineError) { try await center.start(id) }
+
+    /// Resumes a paused, waiting or failed download. Throws `illegalTransition` if it is finished or cancelled.
+    package func resume() async throws(TowlineError) { try await center.resume(id) }
+
+    /// Starts a failed, cancelled, paused or waiting download again. Throws `illegalTransition` if it is finished and no
+    /// follow-up failed.
+    package func retry() async throws(TowlineError) { try await center.retry(id) }
 
     /// Cancels the download and deletes its downloaded bytes. The download stays in the list.
     ///
@@ -152,12 +176,6 @@ public struct Download: Sendable, Identifiable, Hashable {
     ///
     /// - Throws: `illegalTransition` if the download is finished.
     public func cancel() async throws(TowlineError) { try await center.cancel(id) }
-
-    /// Starts a failed or cancelled download again, and resumes a paused or waiting download. For a finished download,
-    /// runs the failed follow-up action (such as unpacking) again.
-    ///
-    /// - Throws: `illegalTransition` if the download is finished and no follow-up failed.
-    public func retry() async throws(TowlineError) { try await center.retry(id) }
 
     /// Removes the download from the list.
     ///
@@ -234,7 +252,7 @@ public struct Download: Sendable, Identifiable, Hashable {
 
 /// A running observation of a download, returned by ``Download/observe(on:_:)`` and ``Download/whenOver(on:_:)``. Ends
 /// when ``cancel()`` is called or the last reference to the observation is released.
-public final class Observation: Sendable {
+public final class DownloadObservation: Sendable {
     private let task: Task<Void, Never>
 
     init(_ task: Task<Void, Never>) { self.task = task }
@@ -243,4 +261,16 @@ public final class Observation: Sendable {
 
     /// Ends the observation. A call of the closure that is already running is not interrupted.
     public func cancel() { task.cancel() }
+}
+
+extension DispatchQueue {
+    /// Runs `body` on the queue and returns after it returned.
+    fileprivate func perform(_ body: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            async {
+                body()
+                continuation.resume()
+            }
+        }
+    }
 }

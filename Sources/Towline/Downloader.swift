@@ -85,8 +85,8 @@ public final class Downloader: Sendable {
 
     /// Adds a download to the end of the queue.
     ///
-    /// The same URL with the same destination is the same download. If the list already contains the download, its
-    /// handle is returned. A finished download sends no request, unless its file was deleted. A failed or cancelled
+    /// The same URL in the same directory is the same download. If the list already contains the download, its handle
+    /// is returned. A finished download sends no request, unless its file was deleted. A failed or cancelled
     /// download restarts with the options of the new request. A waiting download restarts only if the new options
     /// differ from the old options. ``DownloadRequest/publicAddressesOnly`` stays set if the earlier request had it
     /// set.
@@ -94,7 +94,7 @@ public final class Downloader: Sendable {
     /// The download is durable when this call returns.
     ///
     /// - Throws: `unusableURL`, `unusableDestination`, `unusableHeader` or `unusableOption` if the request is invalid;
-    ///   an error of the registry if the list cannot be read or written.
+    ///   `unusableDestination` if the list contains the URL in the directory under another file name; an error of the registry if the list cannot be read or written.
     @discardableResult
     public func add(_ request: DownloadRequest) async throws(TowlineError) -> Download {
         try await add(contentsOf: [request])[0]
@@ -106,24 +106,34 @@ public final class Downloader: Sendable {
     /// an error is thrown, no download was added.
     @discardableResult
     public func add(contentsOf requests: [DownloadRequest]) async throws(TowlineError) -> [Download] {
-        try await center.add(requests).map { Download(id: $0, center: center, hub: hub) }
+        try await center.add(requests).map { Download(id: $0, downloader: self) }
     }
 
     /// Returns the handle of a download, or `nil` if the list does not contain this identifier.
     public func download(_ id: DownloadID) async throws(TowlineError) -> Download? {
         guard try await center.list.exists(id) else { return nil }
-        return Download(id: id, center: center, hub: hub)
+        return Download(id: id, downloader: self)
     }
 
-    /// Returns one page of the list of downloads: a snapshot (state and progress) of each download that matches the
-    /// query. Sends no request to any server.
-    public func downloads(_ query: DownloadQuery = DownloadQuery()) async throws(TowlineError) -> DownloadPage {
+    /// The snapshots (state and progress) of all downloads that match the query, in its order. Sends no request to any
+    /// server.
+    ///
+    /// The sequence reads one page of the list at a time, so that a list of any length needs little memory. A download
+    /// that is added or moved meanwhile may be missing.
+    public func downloads(_ query: DownloadQuery = DownloadQuery()) -> DownloadSequence {
+        DownloadSequence(downloader: self, query: query)
+    }
+
+    /// Returns one page of the list of downloads: the snapshots of at most ``DownloadQuery/limit`` downloads that match
+    /// the query. Sends no request to any server.
+    public func page(_ query: DownloadQuery = DownloadQuery()) async throws(TowlineError) -> DownloadPage {
         try await center.list.page(query)
     }
 
-    /// Returns the handles of the downloads that match a query, one page at a time, as ``downloads(_:)`` does.
-    public func handles(_ query: DownloadQuery = DownloadQuery()) async throws(TowlineError) -> [Download] {
-        try await center.list.page(query).downloads.map { Download(id: $0.id, center: center, hub: hub) }
+    /// Returns the download with the URL and the destination of a request, or `nil` if the list does not contain it.
+    /// Changes nothing and sends no request.
+    public func find(_ request: DownloadRequest) async throws(TowlineError) -> Download? {
+        try await center.list.find(request).map { Download(id: $0, downloader: self) }
     }
 
     /// Returns the current snapshots of several downloads, in the given order.
@@ -144,7 +154,7 @@ public final class Downloader: Sendable {
     /// by their journal files and are added paused.
     @discardableResult
     public func adoptUnfinished(in directory: URL) async throws(TowlineError) -> [Download] {
-        try await center.adopt(directory.standardizedFileURL.path).map { Download(id: $0, center: center, hub: hub) }
+        try await center.adopt(directory.standardizedFileURL.path).map { Download(id: $0, downloader: self) }
     }
 
     // MARK: Events
@@ -162,8 +172,9 @@ public final class Downloader: Sendable {
     /// Finished, failed and cancelled downloads do not change.
     public func pauseAll(group: String? = nil) async throws(TowlineError) { try await center.pauseAll(group: group) }
 
-    /// Resumes all paused downloads, or only those of a group if `group` is not `nil`.
-    public func resumeAll(group: String? = nil) async throws(TowlineError) { try await center.resumeAll(group: group) }
+    /// Starts all paused downloads, or only those of a group if `group` is not `nil`, and the follow-ups that an earlier
+    /// process left incomplete.
+    public func startAll(group: String? = nil) async throws(TowlineError) { try await center.resumeAll(group: group) }
 
     /// Sets the maximum number of downloads that run at the same time.
     ///

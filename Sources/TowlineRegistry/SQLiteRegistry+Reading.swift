@@ -8,6 +8,10 @@ extension SQLiteRegistry {
         try await read { try DownloadTable.downloads(ids, in: $0) }
     }
 
+    package func find(identity: String) async throws(TowlineError) -> DownloadID? {
+        try await read { try DownloadTable.find(identity: identity, in: $0) }
+    }
+
     package func page(_ query: DownloadQuery) async throws(TowlineError) -> RegistryPage {
         let isFiltered = !query.filters.isEmpty || query.group != nil || query.text?.isEmpty == false
         return try await read(walks: isFiltered) { database in

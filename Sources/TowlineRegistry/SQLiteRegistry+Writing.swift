@@ -100,7 +100,7 @@ enum DownloadTable {
         return additions
     }
 
-    private static func find(identity: String, in database: Database) throws -> DownloadID? {
+    static func find(identity: String, in database: Database) throws -> DownloadID? {
         let statement = try database.cachedStatement(
             sql: "SELECT id, identity FROM downloads WHERE identity_hash = ?")
         let rows = try Row.fetchCursor(statement, arguments: [DownloadRow.identityHash(identity)])

@@ -56,9 +56,9 @@ package final class DownloadService: Sendable {
     ///   `diskPermission` and `unusableDestination` for directories that cannot be used.
     package static func open(_ configuration: ServiceConfiguration) async throws(TowlineError) -> DownloadService {
         let roots = try DownloadRoots(configuration.downloadsDirectories)
-        var limits = Configuration()
-        limits.snapshotInterval = configuration.eventInterval
-        limits.networkRetryInterval = configuration.networkRetryInterval
+        var limits = Downloader.Configuration()
+        limits.snapshotInterval = .seconds(configuration.eventInterval)
+        limits.networkRetryInterval = .seconds(configuration.networkRetryInterval)
         limits.onTrouble = configuration.onTrouble
         let downloader = try await Downloader(stateDirectory: configuration.stateDirectory, configuration: limits)
         do throws(TowlineError) {

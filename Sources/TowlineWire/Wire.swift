@@ -58,6 +58,8 @@ package enum Wire {
         package var endedAt: Int64?
         /// Progress of the follow-up actions.
         package var followUp: FollowUp?
+        /// False if a pause would lose the bytes downloaded so far; absent otherwise.
+        package var canPauseWithoutLoss: Bool?
         /// Rate limit of this download. Included, like `mirrors`, only in responses for a single download.
         package var rateLimit: Int64?
         /// Mirror URLs of the file, without secrets.

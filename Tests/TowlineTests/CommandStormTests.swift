@@ -46,7 +46,7 @@ import Towline
             case 5, 6: try await download.retry()
             case 7: try await download.setConnections(2)
             case 8: try await downloader.pauseAll()
-            default: try await downloader.resumeAll()
+            default: try await downloader.startAll()
             }
         } catch {
             #expect(error.code == .illegalTransition, "\(error)")

@@ -23,7 +23,7 @@ import TowlineEngine
         _ error: TowlineError, _ waits: inout RetryWaits, of download: LiveDownload
     ) -> DownloadEnd {
         var end = DownloadEnd(of: download)
-        end.fail(error, &waits, Configuration())
+        end.fail(error, &waits, Downloader.Configuration())
         end.obeyCommand()
         return end
     }
@@ -73,14 +73,14 @@ import TowlineEngine
 
     @Test func theDelayDoublesUpToFiveMinutes() {
         var waits = RetryWaits()
-        let configuration = Configuration()
+        let configuration = Downloader.Configuration()
         let delays = (0..<8).map { _ in waits.nextDelay(Self.id, .network, configuration) }
-        #expect(delays == [5, 10, 20, 40, 80, 160, 300, 300])
+        #expect(delays == [5, 10, 20, 40, 80, 160, 300, 300].map { Duration.seconds($0) })
         let forSpace = waits.nextDelay(Self.id, .diskSpace, configuration)
-        #expect(forSpace == 10)
+        #expect(forSpace == .seconds(10))
         waits.resetCount(of: Self.id)
         let first = waits.nextDelay(Self.id, .network, configuration)
-        #expect(first == 5)
+        #expect(first == .seconds(5))
     }
 
     /// The registry could not be written when the wait ended.

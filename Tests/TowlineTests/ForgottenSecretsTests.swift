@@ -34,7 +34,7 @@ import Towline
 
         // The file is found with the remaining part of the URL.
         let later = try await site.downloader()
-        let snapshot = try #require(try await later.downloads().downloads.first)
+        let snapshot = try #require(try await later.page().downloads.first)
         #expect(snapshot.state == .finished && snapshot.source.hasSuffix("/file?token=&x=1"), "\(snapshot)")
         request.startsPaused = false
         let again = try await later.add(request)

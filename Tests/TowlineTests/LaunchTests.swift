@@ -50,7 +50,7 @@ import Towline
 
         downloader = try await site.downloader { $0.resumesAtLaunch = false }
         #expect(downloader.notices.count == 1, "\(downloader.notices)")
-        #expect(try await downloader.downloads().downloads.map(\.id) == [id])
+        #expect(try await downloader.page().downloads.map(\.id) == [id])
         await downloader.close()
         await site.server.stop()
     }
@@ -115,7 +115,7 @@ import Towline
         try await download.pause()
         try await download.reaches { $0.state == .paused }
         try await download.remove()
-        #expect(try await downloader.downloads().downloads.isEmpty)
+        #expect(try await downloader.page().downloads.isEmpty)
         let adopted = try await downloader.adoptUnfinished(in: site.downloads)
         #expect(adopted.count == 1)
         #expect(try await downloader.adoptUnfinished(in: site.downloads).isEmpty, "once")
@@ -195,7 +195,8 @@ import Towline
 
         downloader = try await site.downloader()
         #expect(!downloader.notices.isEmpty, "a notice reports the rebuilt list")
-        let found = try #require(try await downloader.handles().first)
+        let id = try #require(try await downloader.page().downloads.first?.id)
+        let found = try #require(try await downloader.download(id))
         let snapshot = try await found.snapshot
         #expect(snapshot.state == .paused && snapshot.heldBytes > 1_200_000, "\(snapshot)")
         try await found.resume()

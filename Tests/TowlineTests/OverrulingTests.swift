@@ -123,7 +123,7 @@ import TowlineRegistry
             registry: registry,
             services: TransferServices(
                 transport: CurlTransport(), storage: storage, board: HostBoard(), limiter: RateLimiter(rate: 0)),
-            files: LocalFiles(storage: storage), performer: LocalFollowUps(), configuration: Configuration(),
+            files: LocalFiles(storage: storage), performer: LocalFollowUps(), configuration: Downloader.Configuration(),
             hub: SnapshotHub())
     }
 }

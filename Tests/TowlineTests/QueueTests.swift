@@ -86,11 +86,11 @@ import Towline
         try await downloads[0].reaches { $0.heldBytes > 100_000 }
         try await downloader.pauseAll()
         for download in downloads { try await download.reaches { $0.state == .paused } }
-        try await downloader.resumeAll(group: "b")
+        try await downloader.startAll(group: "b")
         _ = try await downloads[2].file
         _ = try await downloads[3].file
         #expect(try await downloads[0].snapshot.state == .paused)
-        try await downloader.resumeAll()
+        try await downloader.startAll()
         for download in downloads { _ = try await download.file }
         #expect(try await downloader.totals.counts[.finished] == 4)
         await downloader.close()
@@ -138,18 +138,18 @@ import Towline
             var query = DownloadQuery()
             query.order = order
             query.limit = 4
-            let first = try await downloader.downloads(query)
+            let first = try await downloader.page(query)
             query.cursor = first.next
-            let second = try await downloader.downloads(query)
+            let second = try await downloader.page(query)
             #expect(first.downloads.count == 4 && second.downloads.count == 2 && second.next == nil, "\(order)")
             #expect(Set((first.downloads + second.downloads).map(\.id)).count == 6)
         }
         var query = DownloadQuery()
         query.text = "F3"
-        #expect(try await downloader.downloads(query).downloads.count == 1)
+        #expect(try await downloader.page(query).downloads.count == 1)
         query.text = nil
         query.filters = [.finished]
-        #expect(try await downloader.downloads(query).downloads.isEmpty)
+        #expect(try await downloader.page(query).downloads.isEmpty)
         await downloader.close()
         await site.server.stop()
     }
@@ -164,7 +164,7 @@ import Towline
         #expect(await snapshots.next()?.state == .queued)
         try await downloader.pauseAll()
         #expect(await snapshots.next()?.state == .paused)
-        try await downloader.resumeAll()
+        try await downloader.startAll()
         #expect(await snapshots.next()?.state == .queued)
         await downloader.close()
         await site.server.stop()

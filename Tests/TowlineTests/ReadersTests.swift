@@ -47,7 +47,7 @@ struct ReadersTests {
         let folder = memory.appendingPathComponent("files")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: memory) }
-        var configuration = Configuration()
+        var configuration = Downloader.Configuration()
         configuration.maximumRunning = Self.count
         configuration.maximumRunningPerHost = Self.count
         let downloader = try await Downloader(

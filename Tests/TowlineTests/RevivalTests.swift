@@ -97,7 +97,7 @@ import Towline
     /// Other options end a wait, because they may remove its reason. The same request keeps the wait.
     @Test(.timeLimit(.minutes(1))) func withOtherOptionsThanThoseItWaitsWith() async throws {
         let site = try await Site(["/file.bin": Resource(Self.version, behaviour: .always(.page))])
-        let downloader = try await site.downloader { $0.networkRetryInterval = 600 }
+        let downloader = try await site.downloader { $0.networkRetryInterval = .seconds(600) }
         let download = try await downloader.add(try site.request("/file.bin"))
         // The waits between the attempts of one transfer are short.
         @Sendable func waitsLong(_ snapshot: DownloadSnapshot) -> Bool {

@@ -102,7 +102,7 @@ import Towline
     @Test func whatWaitsCanBePaused() async throws {
         let site = try await Site(["/file": Resource(Self.version)])
         await site.server.refuseConnections()
-        let downloader = try await site.downloader { $0.networkRetryInterval = 0.3 }
+        let downloader = try await site.downloader { $0.networkRetryInterval = .seconds(0.3) }
         let download = try await downloader.add(try site.request("/file"))
         try await download.reaches { $0.state == .waiting(.network) }
         try await download.pause()

@@ -18,7 +18,7 @@ final class DownloadCenter: Sendable {
 
     init(
         registry: any Registry, services: TransferServices, files: any DownloadFiles,
-        performer: any FollowUpPerformer, configuration: Configuration, hub: SnapshotHub
+        performer: any FollowUpPerformer, configuration: Downloader.Configuration, hub: SnapshotHub
     ) {
         scheduler = DownloadScheduler(
             registry: registry, services: services, files: files, performer: performer, configuration: configuration,
@@ -43,6 +43,7 @@ final class DownloadCenter: Sendable {
         try checkOpen()
         var records: [RegisteredDownload] = []
         for request in requests { records.append(try RegisteredDownload(identifiers.next(), request)) }
+        try await checkNames(of: records)
         let additions = try await scheduler.add(records)
         var ids: [DownloadID] = []
         for (index, addition) in additions.enumerated() {
@@ -55,6 +56,25 @@ final class DownloadCenter: Sendable {
         }
         await scheduler.startQueued()
         return ids
+    }
+
+    /// Throws `unusableDestination` if two downloads would get different names for one URL in one directory: among new
+    /// downloads, and between a new one and one in the list.
+    private func checkNames(of records: [RegisteredDownload]) async throws(TowlineError) {
+        var names: [String: String] = [:]
+        for record in records {
+            guard let name = record.name else { continue }
+            var other = names.updateValue(name, forKey: record.identity)
+            if other == nil, let id = try await registry.find(identity: record.identity) {
+                other = try await list.request(id).place.name
+                if other == nil { other = try await list.record(id).name }
+            }
+            guard let other, other != name else { continue }
+            throw TowlineError(
+                .unusableDestination,
+                "\(DownloadSnapshot(record).source): the list already contains this URL in \(record.directory), with the "
+                    + "name \(TerminalSafeText.make(other)). Remove that download, or choose another directory")
+        }
     }
 
     /// Restarts a download that is added again, if it failed, was cancelled, waits with a different request, or its
@@ -154,6 +174,17 @@ final class DownloadCenter: Sendable {
     /// Starts a failed, cancelled, paused or waiting download again, or a failed follow-up of a finished download.
     func retry(_ id: DownloadID) async throws(TowlineError) {
         try await carryOut(.retry, id) { _ in nil }
+        await scheduler.startQueued()
+    }
+
+    /// Starts a download that does not run, or the follow-ups of a finished download that failed or wait for this call.
+    func start(_ id: DownloadID) async throws(TowlineError) {
+        do throws(TowlineError) {
+            try await carryOut(.retry, id) { resume($0) }
+        } catch  where error.code == .illegalTransition {
+            // Finished, and no follow-up failed. One that an earlier process began may be left.
+            await scheduler.beginFollowUps(id)
+        }
         await scheduler.startQueued()
     }
 
@@ -305,6 +336,7 @@ final class DownloadCenter: Sendable {
         for download in restarting where try await !scheduler.isOver(download, for: .restart) {
             try await allowingRefusal { () throws(TowlineError) in try await resume(download.id) }
         }
+        try await scheduler.resumeFollowUps()
         await scheduler.publishList()
         await scheduler.startQueued()
     }

@@ -65,6 +65,8 @@ struct LocalFiles: DownloadFiles {
         guard let name = record.name else { return false }
         let attributes = try? FileManager.default.attributesOfItem(
             atPath: Place(directory: record.directory, name: name).path)
+        // A follow-up that deletes the archive leaves the unpacked directory as the result.
+        if attributes?[.type] as? FileAttributeType == .typeDirectory { return true }
         guard let attributes, attributes[.type] as? FileAttributeType == .typeRegular else { return false }
         guard let length = record.completeLength else { return true }
         return (attributes[.size] as? NSNumber)?.int64Value == length

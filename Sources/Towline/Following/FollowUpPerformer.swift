@@ -7,7 +7,7 @@ import TowlineEngine
 protocol FollowUpPerformer: Sendable {
     /// Performs one follow-up and returns when it is complete. Throws the error to show to the user if it failed.
     ///
-    /// - Returns: the new path of the file if the follow-up moved the file; `nil` otherwise.
+    /// - Returns: the new path of the file if the follow-up moved it or replaced it with a directory; `nil` otherwise.
     func perform(_ followUp: FollowUp, of file: FinishedFile) async throws(TowlineError) -> String?
 }
 
@@ -35,7 +35,7 @@ extension FollowUp {
     /// `unusableOption` if another URL is not a file URL.
     func check() throws(TowlineError) {
         switch self {
-        case .unpack(let url), .move(let url), .run(let url, _, _):
+        case .unpack(let url, _), .move(let url), .run(let url, _, _):
             guard url.isFileURL else {
                 let scheme = url.scheme ?? "(none)"
                 throw TowlineError(
@@ -50,7 +50,9 @@ extension FollowUp {
     /// A description of the completed follow-up for the timeline, such as `moved to /a/b`.
     var title: String {
         switch self {
-        case .unpack(let directory): "unpacked into \(TerminalSafeText.make(directory.path))"
+        case .unpack(let directory, let deletesArchive):
+            "unpacked into \(TerminalSafeText.make(directory.path))"
+                + (deletesArchive ? "; the archive was deleted" : "")
         case .move(let path): "moved to \(TerminalSafeText.make(path.path))"
         case .run(let program, _, _): "ran \(TerminalSafeText.make(program.path))"
         case .notify(let url): "notified \(url.host ?? "")"

@@ -10,7 +10,11 @@ import TowlineSystem
 struct LocalFollowUps: FollowUpPerformer {
     func perform(_ followUp: FollowUp, of file: FinishedFile) async throws(TowlineError) -> String? {
         switch followUp {
-        case .unpack(let directory): try await unpack(file, directory)
+        case .unpack(let directory, let deletesArchive):
+            try await unpack(file, directory)
+            guard deletesArchive else { return nil }
+            try delete(file)
+            return directory.standardizedFileURL.path
         case .move(let target): return try move(file, target)
         case .run(let program, let arguments, let timeout): try await run(program, arguments, timeout, file)
         case .notify(let url): try await notify(url, file)
@@ -30,6 +34,17 @@ struct LocalFollowUps: FollowUpPerformer {
             if error.code == .destinationExists, UnpackReceipt.isOn(target.path, file.receipt) { return }
             throw error
         }
+    }
+
+    /// Deletes the archive that was unpacked. A missing file is no error: a kill may have followed the deletion.
+    private func delete(_ file: FinishedFile) throws(TowlineError) {
+        guard unlink(file.path) != 0, errno != ENOENT else { return }
+        let number = errno
+        throw TowlineError(
+            .followUpFailed,
+            "the archive \(TerminalSafeText.make(file.path)) was unpacked and cannot be deleted: "
+                + "\(String(cString: strerror(number))). Delete it, or start the download again",
+            systemError: number)
     }
 
     /// Moves the file with one rename and returns the new path. Throws `destinationExists` if the target exists, and
@@ -61,7 +76,7 @@ struct LocalFollowUps: FollowUpPerformer {
         }
     }
 
-    private func run(_ program: URL, _ arguments: [String], _ timeout: Double, _ file: FinishedFile)
+    private func run(_ program: URL, _ arguments: [String], _ timeout: Duration, _ file: FinishedFile)
         async throws(TowlineError)
     {
         let source = try HTTPURL(parsing: file.source)
@@ -69,7 +84,7 @@ struct LocalFollowUps: FollowUpPerformer {
         let directory = path.deletingLastPathComponent().path
         let words = CommandTemplate([program.path] + arguments)
             .filled(directory: directory, name: path.lastPathComponent, url: source)
-        let limit = Duration.milliseconds(Int64(min(max(1, timeout), 1e9) * 1000))
+        let limit = min(max(.seconds(1), timeout), .seconds(1_000_000_000))
         let outcome = try await CommandRunner(timeLimit: limit).run(words)
         guard !outcome.succeeded else { return }
         let tail = TerminalSafeText.make(String(decoding: outcome.tail.suffix(500), as: UTF8.self))

@@ -2,46 +2,49 @@ public import Foundation
 public import Logging
 package import TowlineCore
 
-/// The settings of a ``Downloader``.
-///
-/// The download and rate limits apply only until a limit is changed at run time. Changed limits are saved in the state
-/// directory and take precedence over this configuration the next time the directory is opened.
-public struct Configuration: Sendable {
-    /// The maximum number of downloads that run at the same time.
-    public var maximumRunning = 5
-    /// The maximum number of downloads that run at the same time for each host.
-    public var maximumRunningPerHost = 3
-    /// The rate limit for all downloads together, in bytes per second; 0 means no limit.
-    public var rateLimit: Int64 = 0
-    /// A Boolean value that indicates whether interrupted downloads resume at launch.
+extension Downloader {
+    /// The settings of a ``Downloader``.
     ///
-    /// Interrupted downloads are those that were running or waiting when the process ended. If `false`, these downloads
-    /// are paused at launch. Queued downloads start in both cases.
-    public var resumesAtLaunch = true
-    /// The interval between two snapshots of a download while bytes arrive, in seconds.
-    ///
-    /// The interval grows, up to 5 seconds, if more than 10,000 snapshots per second would be delivered in total. A
-    /// change of state is delivered immediately.
-    public var snapshotInterval: Double = 0.25
-    /// The object that supplies a new link when a link has expired. `nil` means that links are not renewed.
-    public var linkRenewal: (any LinkRenewal)?
-    /// The delay before a download is retried after its first network failure, in seconds.
-    ///
-    /// The delay doubles after each further failure in a row, up to 5 minutes. A change of the network ends the delay.
-    public var networkRetryInterval: Double = 5
-    /// The logger for the steps of each download: requests, responses and decisions, at level `debug`.
-    ///
-    /// The messages contain no header fields and no passwords. Without a logger, or at a higher level, they are not
-    /// created.
-    public var logger: Logger?
-    /// The interval between two checks of the free disk space while a download waits for space, in seconds.
-    public var diskRetryInterval: Double = 10
-    /// A closure that receives the error if a change of the registry, the database of all downloads, fails in the
-    /// background. Readers of ``Downloader/events`` receive the same error.
-    package var onTrouble: (@Sendable (TowlineError) -> Void)?
+    /// The download and rate limits apply only until a limit is changed at run time. Changed limits are saved in the state
+    /// directory and take precedence over this configuration the next time the directory is opened.
+    public struct Configuration: Sendable {
+        /// The maximum number of downloads that run at the same time.
+        public var maximumRunning = 5
+        /// The maximum number of downloads that run at the same time for each host.
+        public var maximumRunningPerHost = 3
+        /// The rate limit for all downloads together, in bytes per second; 0 means no limit.
+        public var rateLimit: Int64 = 0
+        /// A Boolean value that indicates whether unfinished downloads continue at launch.
+        ///
+        /// If `false`, no server is contacted until the app asks for it: the downloads that were queued, running or waiting
+        /// when the process ended are paused at launch, and follow-ups wait. ``Download/start()`` starts one of them,
+        /// ``Downloader/startAll(group:)`` starts all.
+        public var resumesAtLaunch = true
+        /// The interval between two snapshots of a download while bytes arrive.
+        ///
+        /// The interval grows, up to 5 seconds, if more than 10,000 snapshots per second would be delivered in total. A
+        /// change of state is delivered immediately.
+        public var snapshotInterval = Duration.milliseconds(250)
+        /// The object that supplies a new link when a link has expired. `nil` means that links are not renewed.
+        public var linkRenewal: (any LinkRenewal)?
+        /// The delay before a download is retried after its first network failure.
+        ///
+        /// The delay doubles after each further failure in a row, up to 5 minutes. A change of the network ends the delay.
+        public var networkRetryInterval = Duration.seconds(5)
+        /// The logger for the steps of each download: requests, responses and decisions, at level `debug`.
+        ///
+        /// The messages contain no header fields and no passwords. Without a logger, or at a higher level, they are not
+        /// created.
+        public var logger: Logger?
+        /// The interval between two checks of the free disk space while a download waits for space.
+        public var diskRetryInterval = Duration.seconds(10)
+        /// A closure that receives the error if a change of the registry, the database of all downloads, fails in the
+        /// background. Readers of ``Downloader/events`` receive the same error.
+        package var onTrouble: (@Sendable (TowlineError) -> Void)?
 
-    /// Creates a configuration with the default values.
-    public init() {}
+        /// Creates a configuration with the default values.
+        public init() {}
+    }
 }
 
 /// A type that supplies a new link when a link has expired.

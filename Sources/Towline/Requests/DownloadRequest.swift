@@ -52,7 +52,7 @@ public struct DownloadRequest: Hashable, Sendable {
     public var group: String?
     /// Data of the caller. Every snapshot contains it unchanged, also after a relaunch.
     public var metadata: [String: String] = [:]
-    /// A Boolean value that indicates whether the download is added paused. ``Download/resume()`` starts it.
+    /// A Boolean value that indicates whether the download is added paused. ``Download/start()`` starts it.
     public var startsPaused = false
     /// The follow-up actions that run, in this order, after the file is verified and published.
     ///

@@ -7,3 +7,38 @@ public struct DownloadPage: Hashable, Sendable {
     /// The position where the next page begins, for ``TowlineCore/DownloadQuery/cursor``; `nil` on the last page.
     public let next: DownloadCursor?
 }
+
+/// The snapshots of all downloads that match a query. See ``Downloader/downloads(_:)``.
+public struct DownloadSequence: AsyncSequence, Sendable {
+    /// The snapshot of a download.
+    public typealias Element = DownloadSnapshot
+    /// An error of the list, or `closed`.
+    public typealias Failure = TowlineError
+
+    let downloader: Downloader
+    let query: DownloadQuery
+
+    /// The iterator, which holds one page of the list.
+    public struct Iterator: AsyncIteratorProtocol {
+        let downloader: Downloader
+        /// The query for the next page; `nil` after the last one.
+        var query: DownloadQuery?
+        var page: ArraySlice<DownloadSnapshot> = []
+
+        /// Returns the next snapshot, or `nil` after the last one.
+        public mutating func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async throws(TowlineError) -> DownloadSnapshot? {
+            while page.isEmpty, var query {
+                let next = try await downloader.page(query)
+                page = next.downloads[...]
+                query.cursor = next.next
+                self.query = next.next == nil ? nil : query
+            }
+            return page.popFirst()
+        }
+    }
+
+    /// Creates an iterator that begins with the first matching download.
+    public func makeAsyncIterator() -> Iterator { Iterator(downloader: downloader, query: query) }
+}

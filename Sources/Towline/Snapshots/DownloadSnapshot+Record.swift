@@ -14,6 +14,7 @@ extension DownloadSnapshot {
         heldBytes = record.heldBytes
         receivedBytes = 0
         connections = 0
+        canPauseWithoutLoss = true
         priority = record.priority
         group = record.group
         metadata = record.metadata
@@ -70,6 +71,7 @@ extension DownloadSnapshot {
         rate = transfer.rate
         remaining = transfer.remaining
         connections = transfer.connections
+        canPauseWithoutLoss = transfer.startsOverBecause == nil || transfer.heldBytes == 0
         reason = transfer.wait?.reason
         waitsUntil = transfer.wait.map { Date(timeIntervalSinceNow: $0.remaining / .seconds(1)) }
     }

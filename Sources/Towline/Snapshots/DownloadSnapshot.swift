@@ -2,48 +2,67 @@ public import Foundation
 public import TowlineCore
 
 /// The state and progress of a download at one moment.
-public struct DownloadSnapshot: Hashable, Sendable, Identifiable {
+public struct DownloadSnapshot: Hashable, Sendable, Identifiable, Codable {
     /// The identifier of the download.
-    public internal(set) var id: DownloadID
+    public var id: DownloadID
     /// The URL, without user information and without the values of signature parameters.
-    public internal(set) var source: String
+    public var source: String
     /// The path of the destination directory.
-    public internal(set) var directory: String
+    public var directory: String
     /// The final name of the file; `nil` while unknown.
-    public internal(set) var name: String?
+    public var name: String?
     /// The state of the download, such as queued, downloading or finished.
-    public internal(set) var state: DownloadState
+    public var state: DownloadState
     /// The latest time when a waiting download is retried; `nil` if the download does not wait.
-    public internal(set) var waitsUntil: Date?
+    public var waitsUntil: Date?
     /// The reason why the download waits, was restarted or failed, as text; `nil` without such a reason.
-    public internal(set) var reason: String?
+    public var reason: String?
     /// The error of a failed download; `nil` in every other state.
-    public internal(set) var error: TowlineError?
+    public var error: TowlineError?
     /// The size of the complete file in bytes; `nil` while unknown.
-    public internal(set) var completeLength: Int64?
+    public var completeLength: Int64?
     /// The number of downloaded bytes that are kept, including bytes from before a pause or a relaunch.
-    public internal(set) var heldBytes: Int64
+    public var heldBytes: Int64
     /// The number of bytes received since the download last started, including bytes that were received more than once;
     /// 0 while the download does not run.
-    public internal(set) var receivedBytes: Int64
+    public var receivedBytes: Int64
     /// The smoothed rate in bytes per second; `nil` while no bytes arrive.
-    public internal(set) var rate: Double?
+    public var rate: Double?
     /// The estimated remaining time at the current rate; `nil` while unknown.
-    public internal(set) var remaining: Duration?
+    public var remaining: Duration?
     /// The number of connections in use.
-    public internal(set) var connections: Int
+    public var connections: Int
     /// The priority; downloads with a higher number start first.
-    public internal(set) var priority: Int
+    public var priority: Int
     /// The group whose limits apply to the download; `nil` if the download has no group.
-    public internal(set) var group: String?
+    public var group: String?
     /// The metadata that the caller added to the request, unchanged.
-    public internal(set) var metadata: [String: String]
+    public var metadata: [String: String]
     /// The time when the download was added.
-    public internal(set) var addedAt: Date
+    public var addedAt: Date
     /// The time when the download finished, failed or was cancelled; `nil` before.
-    public internal(set) var endedAt: Date?
+    public var endedAt: Date?
+    /// A Boolean value that indicates whether a pause keeps the downloaded bytes.
+    ///
+    /// `false` if a running download would start over after a pause, for example because its server does not support
+    /// range requests. An app can ask the user before it pauses such a download.
+    public var canPauseWithoutLoss: Bool
     /// The state of the follow-up actions, such as unpacking, that run after the download is finished.
-    public internal(set) var followUp: FollowUpState
+    public var followUp: FollowUpState
+
+    /// Creates the snapshot of a queued download without bytes, for previews and tests of an app. All properties can be
+    /// changed afterwards.
+    public init(id: DownloadID, source: String, directory: String) {
+        self.id = id
+        self.source = source
+        self.directory = directory
+        state = .queued
+        (heldBytes, receivedBytes, connections, priority) = (0, 0, 0, 0)
+        canPauseWithoutLoss = true
+        metadata = [:]
+        addedAt = Date()
+        followUp = .none
+    }
 
     /// The downloaded fraction, 0 to 1; `nil` while the length is unknown.
     public var fractionCompleted: Double? {
@@ -64,7 +83,7 @@ public struct DownloadSnapshot: Hashable, Sendable, Identifiable {
 }
 
 /// The state of the follow-ups (actions such as unpacking) of a finished download.
-public enum FollowUpState: Hashable, Sendable {
+public enum FollowUpState: Hashable, Sendable, Codable {
     /// The download has no follow-ups or is not finished.
     case none
     /// The follow-up with this index, counted from 0, is running.

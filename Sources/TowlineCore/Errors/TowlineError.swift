@@ -131,6 +131,32 @@ extension TowlineError {
     }
 }
 
+extension TowlineError: Codable {
+    private enum CodingKeys: String, CodingKey { case code, message, status, systemError, networkFailure }
+
+    /// Decodes an error. A code or network failure of a newer version becomes `transient` or `nil`.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            Code(name: try values.decode(String.self, forKey: .code)) ?? .transient,
+            try values.decode(String.self, forKey: .message),
+            status: try values.decodeIfPresent(Int.self, forKey: .status),
+            systemError: try values.decodeIfPresent(Int32.self, forKey: .systemError),
+            networkFailure: try values.decodeIfPresent(String.self, forKey: .networkFailure)
+                .flatMap { NetworkFailure(name: $0) })
+    }
+
+    /// Encodes the error with the names of its code and network failure.
+    public func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        try values.encode(code.description, forKey: .code)
+        try values.encode(message, forKey: .message)
+        try values.encodeIfPresent(status, forKey: .status)
+        try values.encodeIfPresent(systemError, forKey: .systemError)
+        try values.encodeIfPresent(networkFailure?.description, forKey: .networkFailure)
+    }
+}
+
 extension TowlineError: CustomStringConvertible {
     /// The same as `message`.
     public var description: String { message }

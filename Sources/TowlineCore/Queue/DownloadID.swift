@@ -58,3 +58,31 @@ public struct DownloadID: Hashable, Comparable, Sendable, CustomStringConvertibl
         return String(decoding: characters.reversed(), as: UTF8.self)
     }
 }
+
+extension DownloadID: Codable, LosslessStringConvertible {
+    /// Parses the text form of an identifier. Returns `nil` if the text is not a valid identifier.
+    public init?(_ description: String) { self.init(description[...]) }
+
+    /// Decodes the text form.
+    public init(from decoder: any Decoder) throws { self = try DownloadID.decoded(from: decoder) }
+
+    /// Encodes the text form.
+    public func encode(to encoder: any Encoder) throws { try encodeDescription(to: encoder) }
+}
+
+extension LosslessStringConvertible {
+    /// Decodes a value from its description in a single-value container.
+    static func decoded(from decoder: any Decoder) throws -> Self {
+        let container = try decoder.singleValueContainer()
+        guard let value = Self(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a valid \(Self.self)")
+        }
+        return value
+    }
+
+    /// Encodes the description of the value in a single-value container.
+    func encodeDescription(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

@@ -22,7 +22,7 @@ public enum DownloadState: Hashable, Sendable {
     case cancelled
 
     /// The reason why a download waits.
-    public enum WaitReason: Hashable, Sendable {
+    public enum WaitReason: String, Hashable, Sendable, Codable {
         /// The delay before the next attempt after a failure.
         case retry
         /// The delay that the server requested (`Retry-After`).
@@ -32,4 +32,38 @@ public enum DownloadState: Hashable, Sendable {
         /// Not enough free disk space.
         case diskSpace
     }
+}
+
+extension DownloadState: Codable, LosslessStringConvertible {
+    /// The stable name of the state. A waiting download adds its reason: `waiting(network)`.
+    public var description: String {
+        switch self {
+        case .queued: "queued"
+        case .connecting: "connecting"
+        case .downloading: "downloading"
+        case .verifying: "verifying"
+        case .publishing: "publishing"
+        case .finished: "finished"
+        case .paused: "paused"
+        case .waiting(let reason): "waiting(\(reason.rawValue))"
+        case .failed: "failed"
+        case .cancelled: "cancelled"
+        }
+    }
+
+    /// Creates the state with a name, as in `description`. Returns `nil` for an unknown name.
+    public init?(_ description: String) {
+        let waits = [WaitReason.retry, .server, .network, .diskSpace].map { DownloadState.waiting($0) }
+        let others: [DownloadState] = [
+            .queued, .connecting, .downloading, .verifying, .publishing, .finished, .paused, .failed, .cancelled,
+        ]
+        guard let state = (others + waits).first(where: { $0.description == description }) else { return nil }
+        self = state
+    }
+
+    /// Decodes the name of a state.
+    public init(from decoder: any Decoder) throws { self = try DownloadState.decoded(from: decoder) }
+
+    /// Encodes the name of the state.
+    public func encode(to encoder: any Encoder) throws { try encodeDescription(to: encoder) }
 }

@@ -16,6 +16,9 @@ package protocol Registry: AnyObject, Sendable {
     /// downloads.
     func downloads(_ ids: [DownloadID]) async throws(TowlineError) -> [RegisteredDownload]
 
+    /// Returns the ID of the download with this `identity`, or `nil` if the registry contains none.
+    func find(identity: String) async throws(TowlineError) -> DownloadID?
+
     /// Returns the IDs of the downloads that match the abbreviated ID `short`, at most `limit` IDs.
     func names(matching short: ShortDownloadID, limit: Int) async throws(TowlineError) -> [DownloadID]
 

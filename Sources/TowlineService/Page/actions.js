@@ -46,6 +46,7 @@ export class Actions {
     if (downloads.length === 0) return;
     if (action === "remove") return this.remove(downloads);
     if (action === "cancel" && !(await this.confirmCancel(downloads))) return;
+    if (action === "pause" && !(await this.confirmPause(downloads))) return;
     await each(downloads, async (download) => {
       this.store.apply(await api.act(download.id, action));
     });
@@ -65,6 +66,18 @@ export class Actions {
       text: t("cancelText"),
       action: t("cancelDo", { n: downloads.length }),
       dismiss: t("keepDownload", { n: downloads.length }),
+    });
+  }
+
+  /** A server without range requests sends the file from its first byte again. */
+  async confirmPause(downloads) {
+    const losing = downloads.filter(({ canPauseWithoutLoss }) => canPauseWithoutLoss === false);
+    if (losing.length === 0) return true;
+    return this.confirm({
+      title: t("pauseTitle", { n: losing.length, name: `“${nameOf(losing[0])}”` }),
+      text: t("pauseText"),
+      action: t("pause"),
+      dismiss: t("keepDownload", { n: losing.length }),
     });
   }
 

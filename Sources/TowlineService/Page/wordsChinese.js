@@ -70,6 +70,8 @@ export const chinese = {
   removeText: "下载将从列表中移除。除非勾选下面的选项，否则文件会保留在磁盘上。",
   removeFiles: "同时删除文件",
   removed: "已移除 {n} 个下载",
+  pauseTitle: { one: "暂停{name}？", other: "暂停 {n} 个下载？" },
+  pauseText: "服务器不支持断点续传：暂停后将从头开始下载。",
   cancelTitle: { one: "取消{name}？", other: "取消 {n} 个下载？" },
   cancelText: "取消会删除已下载的数据。如需保留数据并稍后继续，请改用“暂停”。",
   cancelDo: "取消下载", keepDownload: "保留下载",

@@ -76,6 +76,8 @@ export const english = {
   },
   removeFiles: { one: "Also delete the file", other: "Also delete the files" },
   removed: { one: "{n} download removed", other: "{n} downloads removed" },
+  pauseTitle: { one: "Pause {name}?", other: "Pause {n} downloads?" },
+  pauseText: "The server cannot continue this download: after a pause it starts from the beginning.",
   cancelTitle: { one: "Cancel {name}?", other: "Cancel {n} downloads?" },
   cancelText: "Cancelling deletes the data downloaded so far. To keep the data and resume later, use Pause instead.",
   cancelDo: { one: "Cancel download", other: "Cancel downloads" },

@@ -15,7 +15,7 @@ struct DownloadRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         table.add(.get, Self.list) { request, _ in
-            let page = try await downloader.downloads(try QueryReader(request).list())
+            let page = try await downloader.page(try QueryReader(request).list())
             return try Answer.json(
                 Wire.Page(
                     downloads: page.downloads.map { Wire.Download($0) }, next: page.next?.text,
@@ -64,7 +64,7 @@ struct DownloadRoutes: Sendable {
             return Answer.nothing()
         }
         table.add(.post, Wire.base + "/actions/resume-all") { request, _ in
-            try await downloader.resumeAll(group: QueryReader(request).text("group"))
+            try await downloader.startAll(group: QueryReader(request).text("group"))
             return Answer.nothing()
         }
     }

@@ -9,7 +9,7 @@ extension Wire.Download {
             state: Wire.State(snapshot.state), addedAt: snapshot.addedAt.milliseconds)
         name = snapshot.name
         reason = snapshot.reason
-        if case .waiting(let reason) = snapshot.state { waitsFor = reason.name }
+        if case .waiting(let reason) = snapshot.state { waitsFor = reason.rawValue }
         waitsUntil = snapshot.waitsUntil?.milliseconds
         error = snapshot.error.map {
             Wire.Failure(
@@ -26,6 +26,7 @@ extension Wire.Download {
         group = snapshot.group
         metadata = snapshot.metadata
         endedAt = snapshot.endedAt?.milliseconds
+        if !snapshot.canPauseWithoutLoss { canPauseWithoutLoss = false }
         if snapshot.state == .finished { followUp = Wire.FollowUp(snapshot.followUp) }
     }
 
@@ -53,17 +54,6 @@ extension Wire.State {
             case .failed: .failed
             case .cancelled: .cancelled
             }
-    }
-}
-
-extension DownloadState.WaitReason {
-    fileprivate var name: String {
-        switch self {
-        case .retry: "retry"
-        case .server: "server"
-        case .network: "network"
-        case .diskSpace: "diskSpace"
-        }
     }
 }
 

@@ -74,6 +74,10 @@ actor LateRegistry: Registry {
         try await base.downloads(ids)
     }
 
+    func find(identity: String) async throws(TowlineError) -> DownloadID? {
+        try await base.find(identity: identity)
+    }
+
     func names(matching short: ShortDownloadID, limit: Int) async throws(TowlineError) -> [DownloadID] {
         try await base.names(matching: short, limit: limit)
     }

@@ -17,14 +17,14 @@ struct Scene {
 
     init(
         _ resources: [String: Resource], rate: Int64? = nil, performer: any FollowUpPerformer = LocalFollowUps(),
-        _ change: (inout Configuration) -> Void = { _ in }
+        _ change: (inout Downloader.Configuration) -> Void = { _ in }
     ) async throws {
         site = try await Site(resources, rate: rate)
         registry = LateRegistry(
             try await SQLiteRegistry.open(
                 stateDirectory: site.root.appendingPathComponent("state").path, rebuild: { _ in [] }))
-        var configuration = Configuration()
-        configuration.networkRetryInterval = 0.1
+        var configuration = Downloader.Configuration()
+        configuration.networkRetryInterval = .seconds(0.1)
         change(&configuration)
         let storage = FileStorage()
         files = WatchedFiles(LocalFiles(storage: storage))

@@ -19,10 +19,10 @@ final class Site: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: root) }
 
-    func downloader(_ change: (inout Configuration) -> Void = { _ in }) async throws -> Downloader {
-        var configuration = Configuration()
-        configuration.snapshotInterval = 0.05
-        configuration.networkRetryInterval = 0.2
+    func downloader(_ change: (inout Downloader.Configuration) -> Void = { _ in }) async throws -> Downloader {
+        var configuration = Downloader.Configuration()
+        configuration.snapshotInterval = .seconds(0.05)
+        configuration.networkRetryInterval = .seconds(0.2)
         change(&configuration)
         return try await Downloader(stateDirectory: root.appendingPathComponent("state"), configuration: configuration)
     }

@@ -26,6 +26,16 @@ struct DownloadList: Sendable {
         return record
     }
 
+    /// Returns the download with the URL and the destination of a request.
+    func find(_ request: DownloadRequest) async throws(TowlineError) -> DownloadID? {
+        try running.checkOpen()
+        if let id = try await registry.find(identity: try request.identity()) { return id }
+        // The list does not keep the secrets of finished downloads.
+        var plain = request
+        plain.forgetSecrets()
+        return plain == request ? nil : try await registry.find(identity: try plain.identity())
+    }
+
     func exists(_ id: DownloadID) async throws(TowlineError) -> Bool {
         try running.checkOpen()
         return try await registry.download(id) != nil

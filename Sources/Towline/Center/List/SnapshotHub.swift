@@ -28,7 +28,7 @@ final class SnapshotHub: Sendable {
     var hasReaders: Bool { isRead.load(ordering: .relaxed) }
 
     /// Returns a stream of the snapshots of one download that are published from now on. A slow reader gets only the
-    /// newest snapshot. The stream ends after a snapshot whose `isOver` is `true`.
+    /// newest snapshot. The stream ends when the download is removed.
     func stream(_ id: DownloadID) -> AsyncStream<DownloadSnapshot> { register(id).stream }
 
     /// Returns a stream that begins with the snapshot that `look` returns, followed by the snapshots that are
@@ -44,14 +44,10 @@ final class SnapshotHub: Sendable {
             continuation.finish()
             return stream
         }
-        let isNews = readers.withLock { readers in
-            // A snapshot that was published meanwhile is newer, or equal: if `look` returned an end, that end is about
-            // to be published.
-            guard readers.streams[id]?[number]?.wasTold != true else { return false }
-            continuation.yield(first)
-            return true
+        readers.withLock { readers in
+            // A snapshot that was published meanwhile is newer, or equal.
+            if readers.streams[id]?[number]?.wasTold != true { continuation.yield(first) }
         }
-        if isNews, first.isOver { continuation.finish() }
         return stream
     }
 
@@ -98,8 +94,7 @@ final class SnapshotHub: Sendable {
         return mailbox
     }
 
-    /// Delivers the current snapshot of a download to its streams and, as the event `changed`, to all mailboxes. A
-    /// snapshot of a finished, failed or cancelled download ends the streams.
+    /// Delivers the current snapshot of a download to its streams and, as the event `changed`, to all mailboxes.
     ///
     /// - Returns: the number of readers that received the snapshot.
     @discardableResult
@@ -112,10 +107,7 @@ final class SnapshotHub: Sendable {
             let streams = readers.streams[snapshot.id]?.values.map(\.continuation) ?? []
             return (streams, readers.mailboxes.compactMap(\.value.mailbox))
         }
-        for stream in streams {
-            stream.yield(snapshot)
-            if snapshot.isOver { stream.finish() }
-        }
+        for stream in streams { stream.yield(snapshot) }
         for mailbox in mailboxes { mailbox.put(.changed(snapshot)) }
         return streams.count + mailboxes.count
     }

@@ -81,7 +81,7 @@ struct DownloadEnd {
 
     /// Sets the state of a download whose transfer failed: it waits for a retry, is paused or failed. A command that
     /// arrived since the end of the transfer has precedence.
-    mutating func fail(_ error: TowlineError, _ waits: inout RetryWaits, _ configuration: Configuration) {
+    mutating func fail(_ error: TowlineError, _ waits: inout RetryWaits, _ configuration: Downloader.Configuration) {
         if download.intent.isCommand {
             intent = download.intent
             return
@@ -101,20 +101,20 @@ struct DownloadEnd {
     }
 
     private mutating func setWait(
-        for code: WaitCode, _ reason: String, _ waits: inout RetryWaits, _ configuration: Configuration
+        for code: WaitCode, _ reason: String, _ waits: inout RetryWaits, _ configuration: Downloader.Configuration
     ) {
         // One note for consecutive waits: a network that is down for days does not fill the timeline.
         let isFirst = waits.count(of: download.id) == 0
-        setWait(for: code, reason, seconds: waits.nextDelay(download.id, code, configuration))
+        setWait(for: code, reason, delay: waits.nextDelay(download.id, code, configuration))
         if isFirst { change.note("waiting", reason) }
     }
 
     /// Lets the download wait before its next transfer.
-    mutating func setWait(for code: WaitCode, _ reason: String, seconds: Double) {
-        wait = RetryWaits.Wait(code: code, until: .now + .seconds(seconds))
+    mutating func setWait(for code: WaitCode, _ reason: String, delay: Duration) {
+        wait = RetryWaits.Wait(code: code, until: .now + delay)
         change.state = .init(
             .waiting, reason: reason, reasonCode: code.rawValue,
-            waitUntil: WallClock.milliseconds + Int64(seconds * 1000))
+            waitUntil: WallClock.milliseconds + Int64(delay / .milliseconds(1)))
     }
 
     /// Sets the state that a command requests, such as pause or cancel, if a command ended the transfer. Before a

@@ -26,7 +26,7 @@ extension DownloadScheduler {
     /// its bytes.
     private func decide(_ end: inout DownloadEnd, _ error: TowlineError) async {
         if case .serverWait(let time, let reason) = end.intent, error.code == .cancelled {
-            end.setWait(for: .server, reason, seconds: time / .seconds(1))
+            end.setWait(for: .server, reason, delay: time)
         } else if !end.intent.isCommand {
             if await links.renew(end.download, after: error) {
                 end.renew(after: error)
@@ -50,7 +50,7 @@ extension DownloadScheduler {
         var ready = waits.matching(isOver)
         for (id, wait) in ready where wait.code == .diskSpace {
             guard await isStillFull(id) else { continue }
-            waits.postpone(id, until: .now + .seconds(configuration.diskRetryInterval))
+            waits.postpone(id, until: .now + configuration.diskRetryInterval)
             ready[id] = nil
         }
         waits.remove(ready.keys)
@@ -103,10 +103,18 @@ extension DownloadScheduler {
         }
         try await hostMemory.recall()
         try await registry.reconcile(with: files)
-        let next: RegisteredState = configuration.resumesAtLaunch ? .queued : .paused
-        _ = try await registry.changeAll(from: [.active, .waiting], to: next, group: nil)
-        try await followUps.resume { [self] id in await publish(id) }
+        if configuration.resumesAtLaunch {
+            _ = try await registry.changeAll(from: [.active, .waiting], to: .queued, group: nil)
+            try await resumeFollowUps()
+        } else {
+            _ = try await registry.changeAll(from: [.active, .waiting, .queued], to: .paused, group: nil)
+        }
         startQueued()
+    }
+
+    /// Continues the follow-ups that an earlier process left incomplete.
+    func resumeFollowUps() async throws(TowlineError) {
+        try await followUps.resume { [self] id in await publish(id) }
     }
 
     // MARK: Closing

@@ -8,7 +8,7 @@ actor DownloadScheduler {
     let services: TransferServices
     let hub: SnapshotHub
     let files: any DownloadFiles
-    let configuration: Configuration
+    let configuration: Downloader.Configuration
     let journals: JournalCache
     let running = RunningDownloads()
     let followUps: FollowUpRunner
@@ -33,7 +33,7 @@ actor DownloadScheduler {
     /// - Parameter locks: the locks that commands use to change requests.
     init(
         registry: any Registry, services: TransferServices, files: any DownloadFiles,
-        performer: any FollowUpPerformer, configuration: Configuration, hub: SnapshotHub, locks: RequestLocks
+        performer: any FollowUpPerformer, configuration: Downloader.Configuration, hub: SnapshotHub, locks: RequestLocks
     ) {
         self.registry = registry
         self.services = services

@@ -4,22 +4,22 @@ struct PulsePace {
     /// The maximum number of snapshots per second that are delivered to all readers together, because each delivery
     /// costs some microseconds. At a higher number, the interval between snapshots grows.
     private static let deliveriesPerSecond = 10_000.0
-    private static let longestInterval = 5.0
+    private static let longestInterval = Duration.seconds(5)
     /// The interval between two writes of the progress to the registry. The journals contain the exact progress.
     private static let progressInterval = Duration.seconds(5)
 
-    private let shortest: Double
+    private let shortest: Duration
     private var written: ContinuousClock.Instant
     /// The number of snapshots that were delivered to readers by the last report.
     var deliveries = 0
 
-    /// - Parameter shortest: the shortest interval between two snapshots, in seconds.
-    init(shortest: Double, now: ContinuousClock.Instant) { (self.shortest, written) = (shortest, now) }
+    /// - Parameter shortest: the shortest interval between two snapshots.
+    init(shortest: Duration, now: ContinuousClock.Instant) { (self.shortest, written) = (shortest, now) }
 
     /// The interval until the next report. Many readers of many downloads get fewer snapshots, because receiving bytes
     /// has priority.
     var interval: Duration {
-        .seconds(min(max(shortest, Double(deliveries) / Self.deliveriesPerSecond), Self.longestInterval))
+        min(max(shortest, .seconds(Double(deliveries) / Self.deliveriesPerSecond)), Self.longestInterval)
     }
 
     /// Returns whether the progress must be written to the registry now. `true` begins the next interval.

@@ -9,8 +9,8 @@ struct RetryWaits {
         var until: ContinuousClock.Instant
     }
 
-    /// The maximum delay before a retry after network failures, in seconds.
-    private static let longestDelay = 300.0
+    /// The maximum delay before a retry after network failures.
+    private static let longestDelay = Duration.seconds(300)
 
     private var waits: [DownloadID: Wait] = [:]
     /// The number of consecutive waits of each download, which lengthens the next wait. A received byte resets it.
@@ -18,13 +18,13 @@ struct RetryWaits {
     /// The task that waits for the end of the earliest wait.
     private var timer: Task<Void, Never>?
 
-    /// Returns the delay before the next retry of a download in seconds, and counts the wait. The delay doubles after
+    /// Returns the delay before the next retry of a download, and counts the wait. The delay doubles after
     /// each further network failure.
-    mutating func nextDelay(_ id: DownloadID, _ code: WaitCode, _ configuration: Configuration) -> Double {
+    mutating func nextDelay(_ id: DownloadID, _ code: WaitCode, _ configuration: Downloader.Configuration) -> Duration {
         let count = count(of: id)
         counts[id] = count + 1
         if code == .diskSpace { return configuration.diskRetryInterval }
-        return min(Self.longestDelay, configuration.networkRetryInterval * Double(1 << min(count, 20)))
+        return min(Self.longestDelay, configuration.networkRetryInterval * (1 << min(count, 20)))
     }
 
     /// Returns the number of consecutive waits of a download.

@@ -1,0 +1,268 @@
+import FaultServer
+import Foundation
+import Observation
+import Testing
+import Towline
+
+/// A view model as an app writes it: the module of `@Observable` and Towline are imported together.
+@Observable
+@MainActor
+private final class DownloadModel {
+    private(set) var fraction = 0.0
+    private(set) var state = DownloadState.queued
+    @ObservationIgnored private var observation: DownloadObservation?
+
+    func follow(_ download: Download) {
+        observation = download.observe { @MainActor [weak self] snapshot in
+            self?.fraction = snapshot.fractionCompleted ?? 0
+            self?.state = snapshot.state
+        }
+    }
+}
+
+/// The promises of the documentation to an app.
+@Suite struct LibraryPromiseTests {
+    private static let version = Version(seed: 51, length: 400_000)
+
+    @Test(.timeLimit(.minutes(1))) @MainActor func aViewModelIsObservable() async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        let downloader = try await site.downloader()
+        let model = DownloadModel()
+        let download = try await downloader.add(try site.request("/file"))
+        model.follow(download)
+        _ = try await download.file
+        while model.state != .finished { await Task.yield() }
+        #expect(model.fraction == 1)
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    /// Neither a queued nor an interrupted download, and no webhook, contacts a server before the app says so.
+    @Test(.timeLimit(.minutes(1))) func withoutResumingNoServerIsContacted() async throws {
+        let site = try await Site([
+            "/slow": Resource(Self.version, rate: 100_000), "/queued": Resource(Self.version),
+            "/short": Resource(Version(seed: 2, length: 10)),
+            "/hook": Resource(Version(seed: 1, length: 2), behaviour: Behaviour { _ in Reply(503, text: "later\n") }),
+        ])
+        var downloader = try await site.downloader { $0.maximumRunning = 2 }
+        let hook = try #require(URL(string: site.server.url("/hook")))
+        let notified = try await downloader.add(try site.request("/short") { $0.followUps = [.notify(hook)] })
+        try await notified.reaches { $0.state == .finished }
+        let slow = try await downloader.add(try site.request("/slow"))
+        try await slow.reaches { $0.heldBytes > 20_000 }
+        try await downloader.setMaximumRunning(1)
+        let queued = try await downloader.add(try site.request("/queued"))
+        #expect(try await queued.snapshot.state == .queued)
+        await downloader.close()
+
+        let before = site.server.log.requests.count
+        downloader = try await site.downloader { $0.resumesAtLaunch = false }
+        // Long enough for a queued download, a retry and a webhook.
+        try await Task.sleep(for: .milliseconds(700))
+        #expect(site.server.log.requests.count == before)
+        #expect(try await downloader.download(slow.id)?.snapshot.state == .paused)
+        #expect(try await downloader.download(queued.id)?.snapshot.state == .paused)
+        let slowRequests = site.server.log.requests("/slow").count
+        try await downloader.download(queued.id)?.start()
+        _ = try await downloader.download(queued.id)?.file
+        #expect(site.server.log.requests("/slow").count == slowRequests)
+        try await downloader.startAll()
+        let again = try #require(try await downloader.download(slow.id))
+        try await again.reaches { $0.state == .downloading }
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func theFileIsReturnedWhereTheFollowUpsPutIt() async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        let downloader = try await site.downloader()
+        for number in 0..<5 {
+            let target = site.root.appendingPathComponent("moved-\(number)")
+            let download = try await downloader.add(
+                try site.request("/file?\(number)") { $0.followUps = [.move(to: target)] })
+            let file = try await download.file
+            #expect(file == target && FileManager.default.fileExists(atPath: file.path))
+        }
+        let failing = try await downloader.add(
+            try site.request("/file?failing") {
+                $0.followUps = [.move(to: site.root.appendingPathComponent("missing/folder"))]
+            })
+        let error = await #expect(throws: TowlineError.self) { _ = try await failing.file }
+        #expect(error?.code == .followUpFailed)
+        let file = try await failing.file(includingFollowUps: false)
+        #expect(FileManager.default.fileExists(atPath: file.path))
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    /// A tar archive with one file, without padding to a record of 20 blocks, which readers do not require.
+    private static func tar(_ name: String, _ text: String) -> String {
+        func field(_ value: String, _ width: Int) -> String {
+            value + String(repeating: "\0", count: width - value.utf8.count)
+        }
+        func header(_ checksum: String) -> String {
+            let size = String(text.utf8.count, radix: 8)
+            let start = field(name, 100) + field("0000644", 8) + field("0000000", 8) + field("0000000", 8)
+            let numbers = field(String(repeating: "0", count: 11 - size.count) + size, 12) + field("00000000000", 12)
+            return field(start + numbers + checksum + "0" + field("", 100) + "ustar\0" + "00", 512)
+        }
+        let sum = String(header("        ").utf8.reduce(0) { $0 + Int($1) }, radix: 8)
+        let checksum = String(repeating: "0", count: 6 - sum.count) + sum + "\0 "
+        let padding = (512 - text.utf8.count % 512) % 512
+        return header(checksum) + text + String(repeating: "\0", count: padding + 1024)
+    }
+
+    @Test func anArchiveIsUnpackedAndDeleted() async throws {
+        let archive = Self.tar("a.txt", "hello")
+        let site = try await Site([
+            "/a.tar": Resource(Self.version, behaviour: Behaviour { _ in Reply(200, text: archive) })
+        ])
+        let downloader = try await site.downloader()
+        let folder = site.downloads.appendingPathComponent("a", isDirectory: true)
+        let request = try site.request("/a.tar") { $0.followUps = [.unpack(into: folder, deletesArchive: true)] }
+        let download = try await downloader.add(request)
+        #expect(try await download.file.path == folder.path)
+        #expect(site.names == ["a"])
+        #expect(try String(contentsOf: folder.appendingPathComponent("a.txt"), encoding: .utf8) == "hello")
+        let requests = site.server.log.requests.count
+        let same = try await downloader.add(request)
+        #expect(same == download)
+        #expect(try await same.file.path == folder.path)
+        #expect(site.server.log.requests.count == requests)
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func snapshotsGoOnAfterAFailure() async throws {
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(1, .status(404)))])
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file") { $0.startsPaused = true })
+        let states = Task {
+            var seen: [DownloadState] = []
+            for await snapshot in await download.snapshots where seen.last != snapshot.state {
+                seen.append(snapshot.state)
+                if snapshot.state == .failed { try await download.start() }
+                if snapshot.state == .finished { break }
+            }
+            return seen
+        }
+        try await download.start()
+        let seen = try await states.value
+        #expect(seen.contains(.failed) && seen.last == .finished, "\(seen)")
+        // Start has no effect on a finished download.
+        try await download.start()
+        #expect(try await download.snapshot.state == .finished)
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func aCancelledTaskIsNotACancelledDownload() async throws {
+        let site = try await Site(["/file": Resource(Self.version, rate: 50_000)])
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file"))
+        let waiting = Task { try await download.file }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(try await download.snapshot.isOver == false)
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func nothingPrintedShowsASecret() async throws {
+        let url = try #require(URL(string: "https://me:pass1@example.org/f?X-Amz-Signature=secret2"))
+        var request = DownloadRequest(from: url, to: .directory(URL(fileURLWithPath: "/tmp")))
+        request.headers = [.init("Authorization", "Bearer secret3")]
+        (request.user, request.cookies, request.proxy) = ("me:secret4", "secret5", "http://me:secret6@proxy")
+        request.mirrors = [url]
+        let hook = try #require(URL(string: "https://example.org/secret7"))
+        request.followUps = [
+            .notify(hook), .run(program: URL(fileURLWithPath: "/bin/true"), arguments: ["secret8"]),
+        ]
+        let link = RenewedLink(url: url, headers: request.headers)
+        let site = try await Site([:])
+        let downloader = try await site.downloader()
+        request.startsPaused = true
+        let download = try await downloader.add(request)
+        for value: Any in [request, [request], link, request.headers, request.followUps, download, downloader] {
+            var dumped = ""
+            dump(value, to: &dumped)
+            let text = "\(value) \(String(reflecting: value)) \(dumped)"
+            #expect(!text.contains("secret") && !text.contains("pass1"), "\(text)")
+        }
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func anErrorHasTextsForAnAlert() {
+        let error: any Error = TowlineError(.transient, "https://a: no such host", networkFailure: .hostNotFound)
+        #expect(error.localizedDescription == "https://a: no such host")
+        let localized = error as? any LocalizedError
+        #expect(localized?.failureReason == "The network or the server failed.")
+        #expect(localized?.recoverySuggestion == "Check the address and the network connection.")
+    }
+
+    @Test(.timeLimit(.minutes(1))) func observersRunOnADispatchQueue() async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file"))
+        let queue = DispatchQueue(label: "ui")
+        let (ends, end) = AsyncStream.makeStream(of: Result<URL, any Error>.self)
+        let watching = download.observe(on: queue) { _ in dispatchPrecondition(condition: .onQueue(queue)) }
+        let waiting = download.whenOver(on: queue) { result in
+            dispatchPrecondition(condition: .onQueue(queue))
+            end.yield(result)
+            end.finish()
+        }
+        for await result in ends { #expect(throws: Never.self) { try result.get() } }
+        withExtendedLifetime((watching, waiting)) {}
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aProgressFollowsPauseAndStart() async throws {
+        let site = try await Site(["/file": Resource(Self.version, rate: 200_000)])
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file"))
+        let progress = download.progress
+        try await download.reaches { $0.heldBytes > 10_000 }
+        try await download.pause()
+        while !progress.isPaused { await Task.yield() }
+        try await download.start()
+        while progress.isPaused { await Task.yield() }
+        #expect(try await download.snapshot.state != .paused)
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func aHandleKeepsItsDownloaderOpen() async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        let download = try await site.downloader().add(try site.request("/file"))
+        #expect(FileManager.default.fileExists(atPath: try await download.file.path))
+        await site.server.stop()
+    }
+
+    @Test func theSequenceOfDownloadsHasNoEndAtAPage() async throws {
+        let site = try await Site([:])
+        let downloader = try await site.downloader()
+        try await downloader.add(
+            contentsOf: (0..<250).map { number in try site.request("/f\(number)") { $0.startsPaused = true } })
+        var seen: Set<DownloadID> = []
+        for try await snapshot in downloader.downloads() { seen.insert(snapshot.id) }
+        #expect(seen.count == 250)
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func lookingForADownloadChangesNothing() async throws {
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .always(.status(404)))])
+        let downloader = try await site.downloader()
+        let request = try site.request("/file")
+        #expect(try await downloader.find(request) == nil)
+        let download = try await downloader.add(request)
+        await #expect(throws: TowlineError.self) { _ = try await download.file }
+        #expect(try await downloader.find(request) == download)
+        #expect(try await download.snapshot.error?.code == .notFound)
+        await downloader.close()
+        await site.server.stop()
+    }
+}
