@@ -22,6 +22,7 @@ let package = Package(
         .executable(name: "tow", targets: ["tow"]),
         .executable(name: "towd", targets: ["towd"]),
         .library(name: "Towline", targets: ["Towline"]),
+        .library(name: "TowlineTesting", targets: ["TowlineTesting"]),
     ],
     traits: [
         .default(enabledTraits: ["Library", "Service", "FaultServer"]),
@@ -81,6 +82,10 @@ let package = Package(
         .target(
             name: "TowlineSystem", dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline"],
             swiftSettings: strict),
+
+        // A network in memory, for the tests of an app that uses the library.
+        .target(
+            name: "TowlineTesting", dependencies: ["Towline", "TowlineCore", "TowlineEngine"], swiftSettings: strict),
 
         // Threads for what blocks; the adapters' common ground.
         .target(name: "TowlineThreads", dependencies: ["TowlineCore", "CTowline"], swiftSettings: strict),
@@ -224,7 +229,7 @@ let package = Package(
             name: "TowlineTests",
             dependencies: [
                 "Towline", "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineRegistry",
-                "FaultServer", "TestServers",
+                "FaultServer", "TestServers", "TowlineTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Library"])),
             ], swiftSettings: strict),
         .testTarget(

@@ -2,7 +2,7 @@ public import Foundation
 public import TowlineCore
 import TowlineCurl
 import TowlineDisk
-import TowlineEngine
+public import TowlineEngine
 import TowlineRegistry
 import TowlineSystem
 
@@ -32,17 +32,23 @@ public final class Downloader: Sendable {
     /// The state directory contains the registry: the database of all downloads and of the limits that were changed at
     /// run time. A missing directory is created.
     ///
+    /// - Parameters:
+    ///   - stateDirectory: the directory of the list. Only one downloader can open it at a time.
+    ///   - configuration: the limits and intervals of the downloader.
+    ///   - transport: the HTTP client; libcurl by default.
     /// - Throws: `registryBusy` if another process has the state directory open; `unsupportedRegistry` if a newer
     ///   version wrote the registry, which is then left unchanged; `registryFailure` if the registry can be neither
     ///   read nor rebuilt.
-    public init(stateDirectory: URL, configuration: Configuration = Configuration()) async throws(TowlineError) {
+    public init(
+        stateDirectory: URL, configuration: Configuration = Configuration(), transport: DownloadTransport = .curl
+    ) async throws(TowlineError) {
         await TimerReserve.fill()
         let files = LocalFiles(storage: FileStorage(keptFree: Self.keptFree))
         let registry = try await SQLiteRegistry.open(
             stateDirectory: stateDirectory.path,
             rebuild: { directories in directories.flatMap { files.orphans(in: $0) } })
         let services = TransferServices(
-            transport: CurlTransport(), storage: files.storage, board: HostBoard(),
+            transport: transport.make(), storage: files.storage, board: HostBoard(),
             limiter: RateLimiter(rate: configuration.rateLimit),
             traces: configuration.logger.map { $0.logLevel <= .debug } ?? false)
         let hub = SnapshotHub()
@@ -212,4 +218,9 @@ public final class Downloader: Sendable {
     public func setLimit(_ count: Int?, forGroup group: String) async throws(TowlineError) {
         try await center.set(.group(group, count))
     }
+}
+
+extension DownloadTransport {
+    /// libcurl: HTTP/1.1 and HTTP/2, proxies, cookies and the certificates of the system.
+    public static var curl: DownloadTransport { DownloadTransport { CurlTransport() } }
 }
