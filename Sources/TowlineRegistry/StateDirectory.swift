@@ -91,8 +91,9 @@ final class StateDirectory: Sendable {
         let owner =
             switch process {
             case getpid(): "this process"
-            case let process?: "process \(process)"
-            case nil: "another process"
+            // The lock may belong to a child of a process that has ended (flock(2)).
+            case let process? where kill(process, 0) == 0 || errno == EPERM: "process \(process)"
+            default: "another process"
             }
         return TowlineError(
             .registryBusy,
