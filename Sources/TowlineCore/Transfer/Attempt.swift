@@ -19,9 +19,10 @@ package enum AttemptEnd: Sendable {
     /// The attempt failed. The body bytes that it delivered before the failure are valid.
     case failed(TransportFailure)
 
-    /// The way in which the end of the body was recognized.
+    /// The way in which the transport recognized the end of a complete response body. It decides whether the length of
+    /// the body is certain.
     package enum Framing: Hashable, Sendable {
-        /// By a length, chunks or END_STREAM: the end is certain.
+        /// The end is certain: `Content-Length`, the last chunk or END_STREAM marked it.
         case delimited
         /// An HTTP/2 stream ended, its head gave no length, and nothing proves that it ended with END_STREAM (RFC 9113
         /// §8.1). libcurl before 8.1 also reports an end after a reset without an error (NO_ERROR; a proxy sends it if
@@ -41,7 +42,8 @@ package enum AttemptEnd: Sendable {
 
 /// The reason why an attempt failed, as far as the transport (the HTTP client) knows it.
 package struct TransportFailure: Error, Hashable, Sendable {
-    /// The kinds of failure. `RetryPolicy` classifies them as transient (the request is retried) or permanent.
+    /// The kinds of failure of an attempt. `RetryPolicy` classifies them as transient (the request is retried) or
+    /// permanent.
     package enum Kind: Hashable, Sendable, CaseIterable {
         /// The host name does not resolve.
         case hostNotFound
@@ -88,13 +90,14 @@ package struct TransportFailure: Error, Hashable, Sendable {
         case http2Failed
         /// The system cannot create a thread for the connection: the limit on processes is reached.
         case threadRefused
-        /// Memory or file descriptors are exhausted, or there is another cause on this machine.
+        /// This machine cannot send the request or receive the response: for example, memory or file descriptors are
+        /// exhausted.
         case local
-        /// Any other failure.
+        /// A failure of the attempt that no other case describes.
         case other
     }
 
-    /// The kind of failure.
+    /// The kind of failure, which decides whether the request is retried.
     package let kind: Kind
     /// The message of the HTTP client, for people, without secrets. Text from the server may be included.
     package let message: String

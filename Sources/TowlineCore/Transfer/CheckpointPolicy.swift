@@ -1,8 +1,10 @@
 /// Decides when a checkpoint is due, which makes written bytes durable (docs/internals/durability.md): after each
 /// second or 16 MiB. The interval grows up to 30 s so that syncing takes at most 2 % of the time.
 package struct CheckpointPolicy: Hashable, Sendable {
+    /// The time when the last checkpoint ended, and the number of bytes received when it began.
     private var last: Duration
     private var lastBytes: Int64 = 0
+    /// The duration of the last checkpoint.
     private var cost = Duration.zero
     private var writebackBytes: Int64 = 0
 

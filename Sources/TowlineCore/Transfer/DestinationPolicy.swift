@@ -41,10 +41,10 @@ package struct DestinationPolicy: Hashable, Sendable {
 
     /// The user's choice for an existing file.
     package var existing: ExistingPolicy
-    /// `true` if the user gave a checksum of the whole file.
+    /// `true` if the user gave a checksum of the whole file, which can identify an existing file as the requested one.
     package var hasChecksum: Bool
 
-    /// Creates a policy.
+    /// Creates a policy from the user's options.
     package init(existing: ExistingPolicy, hasChecksum: Bool) {
         self.existing = existing
         self.hasChecksum = hasChecksum

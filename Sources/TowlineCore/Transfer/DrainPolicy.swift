@@ -1,7 +1,8 @@
 /// The limit for reading an unwanted response, such as a redirect or an error page, to its end, so that its connection
 /// can be reused (RFC 9112 §9.3: a client that wants to reuse a connection must read the whole response).
 package enum DrainPolicy {
-    /// The largest body, in bytes, that takes no longer to read than a new connection takes to open.
+    /// The maximum length in bytes of an unwanted body that is read to its end: reading it takes no longer than to open
+    /// a new connection.
     private static let most: Int64 = 16 << 10
 
     /// Returns the maximum number of body bytes to read of an unwanted response with this head. `nil`: the body is too

@@ -15,8 +15,8 @@ package struct ExistingFile: Hashable, Sendable {
         /// The date to send as `If-Modified-Since`; `nil` omits the field.
         package let lastModified: HTTPDate?
 
-        /// Returns whether a 304 response names another version than the condition does, so that it must not be
-        /// believed.
+        /// Returns whether a 304 (Not Modified) response contains other validators than the request, so that it does
+        /// not prove that the existing file is current.
         func isContradicted(by answer: Representation) -> Bool {
             if let entityTag, let theirs = answer.entityTag { return !entityTag.matchesWeakly(theirs) }
             guard let lastModified, let theirs = answer.lastModified else { return false }
@@ -24,7 +24,8 @@ package struct ExistingFile: Hashable, Sendable {
         }
     }
 
-    /// Creates a description of a file. `modified` is in seconds since 1970.
+    /// Creates a description of an existing file. `modified` is in seconds since 1970; `version` is `nil` if another
+    /// program created or changed the file.
     package init(length: Int64, modified: Int64, version: PublishedVersion?) {
         self.length = length
         self.modified = HTTPDate(secondsSince1970: modified)
@@ -66,10 +67,11 @@ package struct PublishedVersion: Hashable, Sendable {
     package var entityTag: EntityTag?
     /// A digest of the URL that responded (see ``location(_:)``): a validator is valid for one URL.
     package let location: UInt32
-    /// `true` if the file's modification time is the `Last-Modified` of the response.
+    /// `true` if the file's modification time is the `Last-Modified` of the response, so that an update may send it as
+    /// `If-Modified-Since`.
     package var isDated = false
 
-    /// Creates a version.
+    /// Creates a version from the validators that were stored with the file.
     package init(entityTag: EntityTag?, location: UInt32, isDated: Bool = false) {
         self.entityTag = entityTag
         self.location = location

@@ -6,7 +6,8 @@ package enum SmallFilePolicy {
     /// is resumed instead of downloaded from the start again (docs/internals/small-files.md).
     package static let longest: Int64 = (1 << 20) - 1
 
-    /// Returns whether a file is known to be longer than `longest`; `false` while its length is unknown.
+    /// Returns whether the file of a transfer is known to be longer than `longest`, so that it is not a small file;
+    /// `false` while its length is unknown.
     package static func isLong(_ snapshot: TransferSnapshot) -> Bool {
         snapshot.completeLength.map { $0 > longest } ?? false
     }
@@ -81,8 +82,9 @@ package enum SmallFilePolicy {
     /// field, because other files of the server may have checksums.
     package static func wantsDigest(after count: Int) -> Bool { count < 32 || count % 64 == 0 }
 
-    /// Returns whether a response that begins with a file's first byte has a checksum. The result is `false` for a
-    /// redirect, and `nil` for any other response, which is not counted for `wantsDigest(after:)`.
+    /// Returns whether a response that begins with a file's first byte has a checksum, for the count of
+    /// `wantsDigest(after:)`. The result is `false` for a redirect, and `nil` for any other response, which is not
+    /// counted.
     package static func hasDigest(_ verdict: ResponseVerdict) -> Bool? {
         switch verdict {
         case .partial(let range, _) where range.lowerBound > 0: nil

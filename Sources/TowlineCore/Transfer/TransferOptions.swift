@@ -1,4 +1,4 @@
-/// The action if another file already has the final name.
+/// The action of a download whose final name another file already has.
 public enum ExistingPolicy: String, Hashable, Sendable, CaseIterable {
     /// Keeps the existing file and finishes without downloading.
     case skip
@@ -91,7 +91,7 @@ public struct TransferOptions: Hashable, Sendable {
 // MARK: Ranges
 
 extension TransferOptions {
-    /// Checks the ranges of all options.
+    /// Checks that the value of every option is in the range that the option's description states.
     ///
     /// - Throws: `unusableOption` for the first value outside its range.
     package func validate() throws(TowlineError) {
@@ -120,6 +120,7 @@ extension TransferOptions {
         try Self.check(.maximumRedirects, maximumRedirects, in: 0...100)
     }
 
+    /// Checks that the value of one option is in its range. `key` names the option in the error.
     private static func check<Value: Comparable>(
         _ key: CodingKeys, _ value: Value, in range: ClosedRange<Value>
     ) throws(TowlineError) {
@@ -135,8 +136,8 @@ extension TransferOptions {
 
 // MARK: JSON
 
-/// The members of a JSON object. Durations are in seconds. A missing member has its default value, and default values are
-/// not encoded.
+/// Encodes and decodes the options as a JSON object, for the HTTP API and stored requests. Durations are in seconds. A
+/// missing member has its default value, and default values are not encoded.
 extension TransferOptions: Codable {
     /// The names of the options in the HTTP API and in stored requests.
     package enum CodingKeys: String, CodingKey, CaseIterable {
@@ -204,6 +205,7 @@ extension TransferOptions: Codable {
 }
 
 extension KeyedDecodingContainer<TransferOptions.CodingKeys> {
+    /// Decodes a Boolean option; `false` if it is missing.
     fileprivate func flag(_ key: Key) throws -> Bool { try decodeIfPresent(Bool.self, forKey: key) ?? false }
 
     /// Decodes a number of seconds, rounded to microseconds. A number that `Duration` cannot represent becomes a
@@ -215,6 +217,7 @@ extension KeyedDecodingContainer<TransferOptions.CodingKeys> {
 }
 
 extension KeyedEncodingContainer<TransferOptions.CodingKeys> {
+    /// Encodes the value of an option unless it is the default value (`standard`).
     fileprivate mutating func encode<Value: Encodable & Equatable>(
         _ value: Value, unless standard: Value, _ key: Key
     ) throws {

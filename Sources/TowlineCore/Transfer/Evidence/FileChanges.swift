@@ -1,27 +1,33 @@
-/// The changes of the file on the server that responses showed or claimed, and the restarts because of them.
+/// The changes of the file on the server that responses to a transfer showed or claimed, and the restarts of the
+/// transfer because of them.
 struct FileChanges: Sendable {
+    /// The number of times that this transfer restarted at the first byte.
     var restarts = 0
-    /// The number of restarts since new bytes were last joined to written ones.
+    /// The number of restarts in a row, without new bytes joined to written ones between them. The retry limit applies
+    /// to it.
     var discards = 0
     /// `true` while another request has to confirm that the file changed, as a response claimed.
     var isConfirming = false
-    /// The number of requests in a row that had to confirm a claimed change.
+    /// The number of requests in a row that had to confirm a claimed change of the file.
     var confirmations = 0
-    /// The number of claimed changes that were not confirmed.
+    /// The number of claimed changes of the file that were not confirmed: the server seems to send several versions.
     var flips = 0
     /// `true` if the restart under way discards the bytes because the file changed on the server.
     var fileChanged = false
     /// The paused response whose body becomes the file in a restart; `nil` if a restart sends a new request.
     var keptAnswer: ResponseFacts?
-    /// The metadata of the file that a restart discarded. A response with the same validator has the same length.
+    /// The metadata of the file that a restart discarded. If the next response has the same validator but no length,
+    /// the length stored here applies.
     var givenUp: Representation?
     /// The length of the discarded representation, if the new response has the same weak validator. A response that
     /// ends earlier only because its connection closed is incomplete.
     var minimumLength: Int64?
-    /// The metadata in the last response that defined the file. If it changes, readers must read again.
+    /// The metadata of the file in the last response that defined it. If it changes, readers of the incomplete file
+    /// must read again.
     var lastAdopted: Representation?
 
-    /// The maximum number of requests for the known version if a server has several, before the file counts as changed.
+    /// The number of requests in a row that have to confirm a change if the server is known to send several versions.
+    /// After them, the file counts as changed.
     private static let confirmationLimit = 4
 
     /// Returns whether a response that shows another version of the file is believed: another request confirmed the
@@ -59,7 +65,8 @@ struct FileChanges: Sendable {
         return facts.acceptsRanges == true
     }
 
-    /// Counts a restart.
+    /// Counts a restart of the download at the first byte, and checks that the user's options and the retry limit allow
+    /// it.
     ///
     /// - Parameter holdsBytes: `true` if written bytes are discarded.
     /// - Returns: the error with which the transfer fails instead; `nil` if it may restart.

@@ -1,6 +1,7 @@
-/// The kind of bytes that a complete new file would replace.
+/// The kind of bytes in the part file (the incomplete file on disk), which a response with a complete new file would
+/// replace.
 enum HeldKind: Hashable, Sendable {
-    /// There are no such bytes.
+    /// The part file does not exist or has no bytes of the file.
     case nothing
     /// Bytes as the server stores them, without a content coding.
     case identity

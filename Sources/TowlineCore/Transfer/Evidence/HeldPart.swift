@@ -1,23 +1,26 @@
-/// The part file, and the bytes of earlier responses in it.
+/// The state of a transfer's part file (the incomplete file on disk) and of the bytes in it that came from earlier
+/// responses or transfers.
 struct HeldPart: Sendable {
     /// `true` once a part file exists.
     var exists = false
-    /// `true` if the bytes of the next response go into a new part file.
+    /// `true` if the part file is out of date, so that the bytes of the next response go into a new one.
     var isReplaced = false
     /// The kind of bytes in the part file that the next response replaces; `.nothing` without such a file.
     var replaced = HeldKind.nothing
     /// The media type of the bytes in the part file that the next response replaces.
     var replacedMediaType: String?
-    /// `true` if the part file is a copy, so that bytes before resume points are compared.
+    /// `true` if the part file is a copy, which may have wrong bytes: the bytes before each resume point are compared
+    /// with those of the server.
     var isDoubtful = false
     /// The number of bytes that an earlier transfer left and that this one uses.
     var resumedBytes: Int64 = 0
     /// `true` if the user has yet to be notified that bytes of an earlier transfer are reused.
     var announcesResuming = false
-    /// A number that increases when written bytes are discarded: the bytes that a reader has may then be wrong.
+    /// The content generation, a number that increases when written bytes are discarded: the bytes that a reader of the
+    /// incomplete file has may then be wrong.
     var generation = 0
 
-    /// Increases the content generation, the number that tells readers to read again, if written bytes are discarded.
+    /// Increases the content generation if written bytes (`ledger`) are discarded, so that readers read again.
     mutating func giveUp(_ ledger: RangeLedger) {
         if !ledger.written.isEmpty { generation += 1 }
     }

@@ -1,12 +1,13 @@
-/// The conclusions from refused range requests: whether a request without Range follows.
+/// The state of the suspicion that a server refuses requests only because of their Range field. If the suspicion
+/// applies, the next request is sent without Range.
 struct RangeDoubt: Hashable, Sendable {
-    /// `true` if the next request is sent without Range.
+    /// `true` if the next request is sent without Range, because the Range field may have caused a refusal.
     var asksPlain = false
     /// `true` if a request without Range was sent, and no response was accepted since.
     var hasAskedPlain = false
     /// `true` if a status such as 404 refused the range request. Waiting does not help.
     var isCertain = false
-    /// `true` if the request without Range was refused in the same way.
+    /// `true` if the request without Range was refused as well, so that the Range field is not the reason.
     var isRefuted = false
     /// `true` if the request without Range succeeded after a temporary refusal, and the range was requested once
     /// more.
@@ -25,8 +26,8 @@ struct RangeDoubt: Hashable, Sendable {
         return true
     }
 
-    /// Returns whether a range request may succeed now: the refusal was temporary, and the server supports ranges,
-    /// as it has shown before (`hadRanges`) or announces in this response.
+    /// Returns whether a range request may succeed after a request without Range did: the refusal was temporary, and
+    /// the server supports ranges, as it has shown before (`hadRanges`) or announces in this response.
     func mayHavePassed(_ facts: ResponseFacts, hadRanges: Bool) -> Bool {
         hasAskedPlain && !isCertain && !asksAgain && (hadRanges || facts.acceptsRanges == true)
     }

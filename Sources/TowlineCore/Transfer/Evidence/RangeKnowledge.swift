@@ -1,9 +1,11 @@
-/// The known facts about the server's support for range requests and about its validators.
+/// The facts that responses showed about a server's support for range requests and about its validators. A transfer
+/// resumes and uses several connections only if they allow it.
 struct RangeKnowledge: Sendable {
+    /// The server's support for range requests for this file, as far as responses have shown it.
     var support: RangeSupport
     /// The conclusions from refused range requests, which may have been refused only for their Range field.
     var doubt = RangeDoubt()
-    /// The number of refused ranges since the last accepted range.
+    /// The number of refused ranges since the last accepted range. After a few, the transfer uses a single connection.
     var refusals = 0
     /// `true` if the server rejects `If-Range`: instead, each 206 response must repeat the strong validator.
     var dislikesIfRange = false
@@ -11,7 +13,8 @@ struct RangeKnowledge: Sendable {
     var isWeakened = false
     /// `true` if responses of one version have different validators and the user gave a checksum, the only proof then.
     var ignoresValidators = false
-    /// `true` if an earlier transfer found that the server supports no range requests for the file.
+    /// `true` if an earlier transfer found that the server supports no range requests for the file. Before the first
+    /// response of this transfer, messages then give this as the reason for a restart.
     var lackedBefore = false
 
     /// `true` once the user was notified that an interruption restarts the download. The notice is shown once.
@@ -19,7 +22,7 @@ struct RangeKnowledge: Sendable {
 
     init(support: RangeSupport) { self.support = support }
 
-    /// The known range support of the server.
+    /// The support of a server for range requests (HTTP 206) for one file, as far as it is known.
     enum RangeSupport: Hashable, Sendable {
         case unknown
         /// The server sent a valid 206 response.
@@ -43,9 +46,10 @@ struct RangeKnowledge: Sendable {
 extension RangeKnowledge {
     /// The facts about a refused request that decide whether it is repeated without Range.
     struct Refused {
-        /// The question of the refused request.
+        /// The description of the refused request: the requested bytes and the known facts about the file.
         var question: ResponseQuestion
-        /// `true` if the request went to the primary source, and no other attempt runs.
+        /// `true` if the request went to the primary source, and no other attempt runs. Other attempts could show that
+        /// ranges work.
         var isAlone: Bool
         /// `true` if there are no written bytes that another request could continue.
         var beginsAnew: Bool
@@ -59,8 +63,8 @@ extension RangeKnowledge {
         var othersWork: Bool
     }
 
-    /// Returns whether a request is repeated without Range, because its verdict may be due to the Range field. Otherwise
-    /// the verdict is handled as usual.
+    /// Returns whether a request is repeated without Range, because the server may have refused it only for that field.
+    /// Otherwise the verdict on the response is handled as usual.
     mutating func blamesRange(_ verdict: ResponseVerdict, _ refused: Refused, _ terms: TransferTerms) -> Bool {
         let isPlain = refused.question.asked == .whole
         switch verdict {
@@ -80,7 +84,7 @@ extension RangeKnowledge {
         return doubtsRange(refused, passes: false, terms)
     }
 
-    /// Returns whether the Range field may be the reason for a refusal with that status.
+    /// Returns whether the Range field may be the reason for a refusal with this HTTP status.
     private static func mayRefuseRange(_ status: Int) -> Bool {
         // 407 is about the proxy, and 425 and 429 are about the time.
         (400..<600).contains(status) && ![407, 425, 429].contains(status)
@@ -131,7 +135,8 @@ extension RangeKnowledge {
 /// The reactions to responses that do not contain the requested range. `mirrorsGoOn`: `true` if the download can continue
 /// without the primary source.
 extension RangeKnowledge {
-    /// Handles a response that does not contain the requested range: retries once, then starts over without
+    /// Handles a response that does not contain the requested range. The first refusal is retried; after the second,
+    /// the download starts over without Range, on a single connection, unless other attempts or mirrors continue.
     mutating func rangeRefused(
         _ id: AttemptID, _ reason: String, mirrorsGoOn: Bool, _ sources: inout TransferSources,
         _ work: inout TransferWork,
@@ -159,8 +164,8 @@ extension RangeKnowledge {
             .startOver(Restart(reason: reason, waits: true)))
     }
 
-    /// Continues with only the `others` (a number of) attempts that receive bytes. After four refused ranges, no
-    /// connection is added.
+    /// Limits the connections to the number (`others`) of attempts that receive bytes, because the server sent one
+    /// connection no valid range. After four refused ranges, no connection is added.
     func goOnWith(
         _ others: Int, _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext
     ) {

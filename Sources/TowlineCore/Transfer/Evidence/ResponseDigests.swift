@@ -1,8 +1,11 @@
-/// The checksums in the fields of responses.
+/// The checksums that the responses to a transfer contained, and the bytes requested a second time because one did not
+/// match.
 struct ResponseDigests: Sendable {
-    /// The response fields that contained checksums of the whole file, by checksum.
+    /// The response fields that contained checksums of the whole file, by checksum, so that error messages can name
+    /// them.
     var fields: [Checksum: ServerChecksum] = [:]
-    /// `true` if responses carry a digest of their content, which can be checked only on a complete response.
+    /// `true` if responses carry a digest of their content. It can be checked only on a complete response, so responses
+    /// are not stopped early.
     var areSent = false
     /// The ranges that were requested a second time because a checksum of their response did not match.
     var repeated = ByteRangeSet()
@@ -21,6 +24,7 @@ struct ResponseDigests: Sendable {
         return Reaction(requestAgain(all, field?.field, &work), .downloadMore)
     }
 
+    /// Discards wrong bytes, which makes the planner request them again, and notifies the user.
     private func requestAgain(_ wrong: ByteRange, _ field: String?, _ work: inout TransferWork) -> [TransferAction] {
         work.giveUp(wrong)
         return [.withdraw(wrong), .notice(.requestedAgain(wrong.count, field))]

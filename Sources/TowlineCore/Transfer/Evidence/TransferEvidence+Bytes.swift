@@ -1,4 +1,5 @@
-/// The bytes that earlier responses left on disk, and the file that they belong to.
+/// Functions with which a transfer adopts, trusts or discards the bytes of its file that are already on disk, and the
+/// metadata of the file.
 extension TransferEvidence {
     /// Returns the bytes of an earlier transfer that count as written. If the part file is a copy, the last byte of
     /// each run is requested again, so that the bytes before it are compared. A checksum of the whole file makes this
@@ -14,8 +15,8 @@ extension TransferEvidence {
         return believed
     }
 
-    /// Returns the bytes in `written` that a weak validator and comparisons can prove. The end of each run is compared,
-    /// so runs shorter than a comparison are discarded, and the last byte of the file is requested again.
+    /// Returns the bytes in `written` that may be kept if the server sends only a weak validator. The end of each run
+    /// is compared, so runs shorter than a comparison are discarded, and the file's last byte is requested again.
     func weaklyBelieved(_ written: ByteRangeSet) -> ByteRangeSet {
         var believed = written
         for run in written.ranges where run.lowerBound > 0 {
@@ -70,7 +71,7 @@ extension TransferEvidence {
         return ledger.isWhole ? part.announceResuming() : []
     }
 
-    /// Forgets the file, whose written bytes (`ledger`) are discarded.
+    /// Forgets the file that the written bytes (`ledger`) belong to, because a restart discards them.
     mutating func discard(_ ledger: RangeLedger) {
         part.giveUp(ledger)
         if !ledger.written.isEmpty {

@@ -1,4 +1,4 @@
-/// The reactions to bytes that do not match a checksum.
+/// The reactions of a transfer to a complete file that does not match its checksums.
 extension TransferEvidence {
     /// Returns a notice that the file is accepted although `mismatches` include a checksum of the server: the user's own
     /// checksum matches, which nobody can forge. Returns `nil` otherwise.

@@ -1,6 +1,7 @@
-/// The proof that joins new bytes to the written ones (the proof ladder).
+/// Functions that choose the proof with which new bytes are joined to those already written: the rung of the proof
+/// ladder (`ResponseQuestion.Rung`).
 extension TransferEvidence {
-    /// The strongest proof that joins bytes of the primary source to the written ones; `nil`: none, and no resuming.
+    /// Returns the strongest proof that joins bytes of the primary source to the written ones; `nil`: no resuming.
     func joinRung(_ ledger: RangeLedger) -> ResponseQuestion.Rung? {
         guard let representation = representation, ranges.support != .broken,
             coding.name == nil
@@ -20,8 +21,8 @@ extension TransferEvidence {
         return terms.options.allowsUnsafeResume && representation.completeLength != nil ? .unsafe : nil
     }
 
-    /// The proof with which a mirror's bytes are joined to those of the primary source; `nil` without proof. Even a
-    /// strong date proves nothing between two servers.
+    /// Returns the proof with which a mirror's bytes are joined to those of the primary source; `nil` without proof, so
+    /// that mirrors are not asked. Even a strong date proves nothing between two servers.
     func mirrorRung(_ ledger: RangeLedger) -> ResponseQuestion.Rung? {
         guard part.exists, !part.isReplaced, coding.name == nil,
             !changes.isConfirming,
@@ -45,8 +46,7 @@ extension TransferEvidence {
         return Representation(completeLength: ledger.completeLength, mediaType: representation?.mediaType)
     }
 
-    /// `true` if two connections may write at once: the proof that joins their bytes does not depend on bytes written
-    /// before.
+    /// Returns whether two connections may write at the same time: the proof of their bytes needs no earlier bytes.
     func mayBeSegmented(_ ledger: RangeLedger) -> Bool {
         guard ranges.support == .works || ranges.support == .claimed, coding.name == nil,
             ledger.completeLength != nil
@@ -59,12 +59,13 @@ extension TransferEvidence {
         }
     }
 
-    /// `true` if there are no written bytes that another request could continue.
+    /// Returns whether there are no written bytes that another request could continue, so that the next request is for
+    /// the whole file.
     func beginsAnew(_ ledger: RangeLedger) -> Bool {
         ledger.written.isEmpty || part.isReplaced || representation == nil
     }
 
-    /// The kind of bytes in the part file, including bytes that a restart discarded and that are still on disk.
+    /// Returns the kind of bytes in the part file, including bytes that a restart discarded and that are still on disk.
     func held(_ ledger: RangeLedger) -> HeldKind {
         if ledger.written.isEmpty { return part.replaced }
         return coding.name == nil ? .identity : .coded

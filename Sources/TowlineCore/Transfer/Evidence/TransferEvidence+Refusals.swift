@@ -1,4 +1,5 @@
-/// The reactions to responses that do not contain the requested range.
+/// The reactions of a transfer to responses to range requests that repeat the validator only in weak form, or that
+/// contain the whole file.
 extension TransferEvidence {
     /// Handles a strong validator that is repeated only in weak form: from now on, bytes before each resume point must
     /// be compared as well.

@@ -1,6 +1,6 @@
-/// The reactions to responses that define the file or continue it.
+/// The reactions of a transfer to responses that define its file, continue it, or show another version of it.
 extension TransferEvidence {
-    /// Records that a response is accepted, and its checksum fields, which error messages name.
+    /// Records that a response is accepted, and the names of its checksum fields for error messages.
     private mutating func accept(
         _ id: AttemptID, _ facts: ResponseFacts, _ work: inout TransferWork, _ context: TransferContext
     ) {
@@ -132,7 +132,7 @@ extension TransferEvidence {
         return notices.compactMap { $0.map { .notice($0) } } + announceStartingOver(work.ledger) + [.prepare(plan)]
     }
 
-    /// The action that stores the known facts about the file in the journal.
+    /// Returns the action that stores the known metadata and checksums of the file in the journal.
     func learnAction() -> TransferAction { .learn(representation ?? Representation(), checksums) }
 
     /// Requests the file again before an empty response, or a coded one if bytes without a coding are written, replaces

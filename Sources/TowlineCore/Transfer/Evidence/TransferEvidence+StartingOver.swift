@@ -1,11 +1,13 @@
-/// The notice that an interruption restarts the download, which the user gets in advance.
+/// The reasons why a download cannot be resumed, and the notice that warns the user, when it begins, that an
+/// interruption restarts it.
 extension TransferEvidence {
-    /// The minimum length in bytes of a file for this notice: the restart of a shorter file does not matter.
+    /// The minimum length in bytes of a file for the notice that an interruption restarts the download.
     static let worthSaying: Int64 = 1 << 20
 
     /// The reason, for messages, why a download cannot be resumed if the server sends only whole files.
     static let noRanges = "the server does not support range requests for this file and can send only the whole file"
 
+    /// The reason, for messages, why a download that ignores Content-Length cannot be resumed.
     static let ignoredLength =
         "the server's Content-Length is ignored (--ignore-length), so only the whole file can be requested"
 
@@ -14,7 +16,7 @@ extension TransferEvidence {
         "the server sends no strong ETag or date to prove that the file is unchanged"
         + " (--checksum or --unsafe-resume allows resuming)"
 
-    /// `true` if the server sends no ranges of the file, as far as is known.
+    /// `true` if the server, as far as is known, sends no ranges, so that an interruption restarts the download.
     var lacksRanges: Bool {
         switch ranges.support {
         case .works, .claimed: false

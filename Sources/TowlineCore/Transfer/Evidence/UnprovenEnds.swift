@@ -1,16 +1,18 @@
 /// The responses whose end nothing proves, for example a length: a cut body looks like a complete one. Another response
 /// has to confirm the length.
 struct UnprovenEnds: Sendable {
-    /// The last such response; `nil` without one.
+    /// The last response whose end nothing proves; `nil` without one. Another response that ends at the same length
+    /// confirms it.
     private(set) var last: Response?
 
-    /// A response that began with the first byte of the file.
+    /// A response whose end nothing proves, and which began with the first byte of the file.
     struct Response: Sendable {
         let length: Int64
         let representation: Representation?
         let framing: AttemptEnd.Framing
     }
 
+    /// The number of responses whose length was not confirmed.
     private var count = 0
 
     /// The number of responses, each with another length, after which the transfer fails.

@@ -1,4 +1,5 @@
-/// The reason why a further connection, one beside the first, delivered no bytes.
+/// The reason why a further connection of a transfer, one beside the first, delivered no bytes. It decides whether the
+/// transfer uses fewer connections.
 struct ConnectionRefusal: Sendable {
     var reason: String
     /// `true` if the server allows no more connections, or responds differently over another one. Any other failure
@@ -14,6 +15,8 @@ struct ConnectionRefusal: Sendable {
 
     init(_ reason: String, isLimit: Bool = true) { (self.reason, self.isLimit) = (reason, isLimit) }
 
+    /// The reason, for messages, for giving up a further connection that received no data before it stalled or others
+    /// delivered its bytes.
     static let noData = "a further connection received no data"
 
     init(_ failure: TransportFailure, _ reason: String) {
@@ -21,7 +24,8 @@ struct ConnectionRefusal: Sendable {
         isLimit = RetryPolicy.mayBeTooMany(failure.kind)
     }
 
-    /// Creates a refusal from the verdict on a response; `nil` if the verdict does not refuse the connection.
+    /// Creates a refusal from the verdict on the response to a further connection; `nil` if the response does not
+    /// refuse it.
     init?(_ verdict: ResponseVerdict) {
         reason = "the server refused a further connection"
         switch verdict {

@@ -1,5 +1,8 @@
-/// The reactions to attempts that received less than they were to deliver.
+/// The reactions of a transfer to requests to the primary source that failed, were refused, or delivered fewer bytes
+/// than requested.
 extension TransferPatience {
+    /// Handles the end of a response that is complete by its own framing: its end may give the length of the file, or
+    /// bytes may be missing, so that the attempt counts as failed.
     mutating func completed(
         _ attempt: RunningAttempt, _ framing: AttemptEnd.Framing, _ evidence: inout TransferEvidence,
         _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext
@@ -38,6 +41,8 @@ extension TransferPatience {
         return Reaction([evidence.learnAction()] + evidence.noticeWithoutLength(attempt.position, framing))
     }
 
+    /// Handles a failed attempt at the primary source: the transfer retries, uses fewer connections, or leaves out the
+    /// source.
     mutating func failed(
         _ attempt: RunningAttempt, _ failure: TransportFailure, _ evidence: inout TransferEvidence,
         _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext

@@ -1,4 +1,4 @@
-/// The reactions to stalled and slow connections (docs/internals/slow-connections.md).
+/// The reactions of a transfer to connections that stall or are slow (docs/internals/slow-connections.md).
 extension TransferPatience {
     /// Ends connections that stall, and those that are far slower than a new one is expected to be.
     mutating func endStalled(

@@ -5,16 +5,18 @@ struct TransferPatience: Sendable {
     var failures = 0
     /// The time when a failure was last counted.
     var lastFailureAt: Duration?
-    /// The number of times in a row that a link expired.
+    /// The number of times in a row that a link expired. After three renewals, the source counts as failed.
     var expirations = 0
+    /// The number of failed syncs to disk. The second one ends the transfer.
     var syncFailures = 0
     /// The reason for the current wait, for messages.
     var waitReason = ""
     /// `true` if the server requested the current wait.
     var waitsForServer = false
-    /// The attempt whose slow response was reported in a notice.
+    /// The attempt whose slow response was reported to the user, so that each is reported once.
     var announcedSilence: AttemptID?
-    /// The offset at which a response that cannot be resumed last broke.
+    /// The offset at which a response that cannot be resumed last broke. A break at the same offset suggests a wrong
+    /// Content-Length.
     var lastBreakAt: Int64?
 
     init(_ terms: TransferTerms) { self.terms = terms }
@@ -26,7 +28,8 @@ struct TransferPatience: Sendable {
     /// user's checksum: the checksum may be wrong, and the user must not wait long for an unreachable server.
     private static let triesAfterRefutation = 3
 
-    /// A request that received no bytes.
+    /// A request to the primary source that received no bytes, with the facts that decide whether and when it is
+    /// retried (`countFailure`).
     struct Failure {
         /// The reason, for messages.
         var reason: String
@@ -36,7 +39,7 @@ struct TransferPatience: Sendable {
         var code = TowlineError.Code.transient
         /// The cause of the error if the tries are used up; `nil` if the server answered.
         var cause: TowlineError.NetworkFailure?
-        /// The maximum number of tries before the first byte; `nil`: only the user's limit.
+        /// The maximum number of tries before the first byte of the file; `nil`: only the user's limit applies.
         var limit: Int?
         /// `true` if the failure is typical of one connection too many. Other transfers of this process that receive
         /// bytes from the host may use all allowed connections. This transfer must not fail because they take long.
@@ -102,7 +105,7 @@ struct TransferPatience: Sendable {
     /// wait and the user's retry limit.
     ///
     /// - Parameters:
-    ///   - canJoin: `true` if there is proof to join new bytes to the written ones.
+    ///   - canJoin: `true` if there is proof to join new bytes to the written ones, so that the transfer only waits.
     ///   - discards: the number of restarts since bytes were last joined.
     mutating func countBreak(
         _ reason: String, at position: Int64, canJoin: Bool, discards: Int, _ sources: inout TransferSources,

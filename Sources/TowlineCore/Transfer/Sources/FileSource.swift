@@ -10,16 +10,17 @@ package enum SourceID: Hashable, Sendable {
 struct FileSource: Sendable {
     /// The URL as the user gave it.
     let url: HTTPURL
-    /// The file name that the URL gives.
+    /// The file name in the URL, used if neither the user nor the server names the file.
     let nameOfURL: String
     /// The URL at the end of the redirects.
     var resolved: HTTPURL
-    /// The earliest time of the next request to this source; `nil` if no wait is set. For the primary source,
-    /// `TransferStateMachine.notBefore` applies instead.
+    /// The earliest time of the next request to this source, after a failure or a pause that the server requested;
+    /// `nil` if no wait is set.
     var notBefore: Duration?
-    /// The number of consecutive failures of this source.
+    /// The number of consecutive failures of this source, which decides how long the next wait is.
     var failures = 0
-    /// The number of consecutive attempts (requests) that received no byte, with or without a response.
+    /// The number of consecutive attempts (requests) that received no byte, with or without a response. Before the
+    /// first byte of a file with mirrors, the retry limit applies to it.
     var tries = 0
     /// The reason why this source is no longer used; `nil` while it is used.
     var leftOut: TowlineError?
@@ -28,9 +29,11 @@ struct FileSource: Sendable {
     /// `true` if the server shortens ranges so much that a response contained only the overlap: the bytes before the
     /// resume point that are requested again for comparison. Later requests omit the overlap.
     var givesOverlapAlone = false
-    /// The rate of the last connection to this source, in bytes per second; `nil` while unknown.
+    /// The rate of the last connection to this source, in bytes per second, to choose the fastest source; `nil` while
+    /// unknown.
     var rate: Double?
-    /// The maximum number of connections that the source allows, and the time at which this limit expires.
+    /// The maximum number of connections that the source allows (`nil`: not known), and the time at which this limit
+    /// expires.
     var ceiling: Int?
     var ceilingEnd = Duration.zero
     /// The result of comparing some of a mirror's bytes with those of the primary source, which defines the file.
@@ -57,12 +60,14 @@ struct FileSource: Sendable {
         resolved = url
     }
 
-    /// The time after which a connection limit expires, because the refusal may have been temporary.
+    /// The time after which the connection limit of a source expires, because the refusal that caused it may have been
+    /// temporary.
     static let ceilingLife = Duration.seconds(60)
 
     /// Returns the maximum number of connections that the source allows; `nil` if no limit is known.
     func ceiling(at now: Duration) -> Int? { ceilingEnd > now ? ceiling : nil }
 
+    /// Lowers the source's connection limit to `count`, but not below 1, for `ceilingLife`.
     mutating func limit(to count: Int, now: Duration) {
         ceiling = max(1, min(ceiling(at: now) ?? count, count))
         ceilingEnd = now + Self.ceilingLife

@@ -6,7 +6,8 @@ struct PendingRedirect: Sendable {
     let chain: [HTTPURL]
     /// The time when the target was recorded.
     let since: Duration
-    /// `true` in the step that recorded the target, whose context describes another host.
+    /// `true` until the next event. The context of the current event describes another host, so the target is not
+    /// requested yet.
     var isNew = true
 
     /// The maximum age of a target. Signed links expire, so an older target is replaced by a new redirect.

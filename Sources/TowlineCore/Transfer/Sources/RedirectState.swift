@@ -1,11 +1,12 @@
-/// The redirects of the requests of a transfer.
+/// The state that redirects leave in a transfer: a target that is still to be requested, and whether a redirect has led
+/// away from https.
 struct RedirectState: Sendable {
-    /// The target of a redirect that is still to be requested.
+    /// The redirect target that is still to be requested; `nil` without one.
     var pending: PendingRedirect?
     /// `true` after a redirect from an https URL: later http requests use no netrc entry.
     var hasLeftTLS = false
 
-    /// Records a redirect that is followed.
+    /// Chooses the route of the request that follows a redirect, or records the target for later.
     ///
     /// - Parameters:
     ///   - isFirst: `true` if the redirect decides where the whole file is requested.

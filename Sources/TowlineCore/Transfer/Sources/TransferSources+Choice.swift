@@ -1,6 +1,6 @@
-/// The choice of the source for the next request.
+/// Functions that choose the source (the primary URL or a mirror) for the next request of a transfer.
 extension TransferSources {
-    /// The hosts of the mirrors, in the order of the mirrors.
+    /// The hosts of the mirrors, in the order of the mirrors, so that the context of an event can describe each.
     var mirrorOrigins: [HTTPURL.Origin] { mirrors.map(\.resolved.origin) }
 
     /// Returns the number of connections of other transfers to the host of the primary source, which defines the file.

@@ -84,6 +84,8 @@ extension TransferSources {
         return actions + withdraw(suspect, message, &evidence, &work)
     }
 
+    /// Discards bytes that may be wrong, which makes the planner request them again, and notifies the user with
+    /// `message`.
     private func withdraw(
         _ suspect: ByteRangeSet, _ message: String, _ evidence: inout TransferEvidence, _ work: inout TransferWork
     ) -> [TransferAction] {
@@ -93,7 +95,8 @@ extension TransferSources {
         return suspect.ranges.map { .withdraw($0) } + [.notice(TransferNotice(.warning, .retrying, message))]
     }
 
-    /// Records the rate of an ended attempt, and the bytes that it received from a mirror.
+    /// Records the rate of an ended attempt, and the bytes that it received from a mirror, which may have to be
+    /// discarded later.
     ///
     /// - Returns: the actions that discard bytes. An attempt that was dismissed may write until the cancellation takes
     ///   effect, over bytes that other attempts have written and that are already hashed.

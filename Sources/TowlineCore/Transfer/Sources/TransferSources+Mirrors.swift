@@ -6,7 +6,7 @@
 extension TransferSources {
     // MARK: Results of requests to mirrors
 
-    /// Reacts to the response of the mirror at `index` to a request other than a redirect that is followed.
+    /// Handles the response of the mirror at `index`, except a redirect that is followed.
     mutating func answered(
         _ attempt: RunningAttempt, _ index: Int, _ verdict: ResponseVerdict, _ evidence: inout TransferEvidence,
         _ work: inout TransferWork, _ patience: inout TransferPatience, _ context: TransferContext
@@ -78,7 +78,8 @@ extension TransferSources {
         return actions
     }
 
-    /// Reacts to the end of an attempt at the mirror at `index`, except to different bytes.
+    /// Handles the end of an attempt at the mirror at `index`, except an end because its bytes differ from the written
+    /// ones.
     mutating func ended(
         _ attempt: RunningAttempt, _ index: Int, _ result: AttemptResult, _ evidence: TransferEvidence,
         _ work: inout TransferWork, _ patience: inout TransferPatience, _ context: TransferContext

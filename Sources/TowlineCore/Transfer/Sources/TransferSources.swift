@@ -1,10 +1,11 @@
-/// The sources (URLs) of one file, and the redirects of requests to them.
+/// The sources (URLs) of one transfer's file: the primary one, the mirrors, and the redirects of requests to them.
 struct TransferSources: Sendable {
     let terms: TransferTerms
     /// The source whose responses define the file, called the primary.
     var primary: FileSource
     /// The other sources that may have the same file. Their bytes are used only with proof that it is the same.
     var mirrors: [FileSource]
+    /// The redirect target that is still to be requested, if any, and whether a redirect has led away from https.
     var redirects = RedirectState()
     /// The checksum error of a replaced source that sent all bytes; `nil` once bytes of another source are written.
     var refutation: TowlineError?
@@ -30,7 +31,8 @@ struct TransferSources: Sendable {
         }
     }
 
-    /// Records that no mirror has sent a sample of the file yet, except mirrors with other bytes.
+    /// Marks each mirror as not yet compared with the primary source, because the download begins again. Mirrors that
+    /// sent other bytes stay marked as different.
     mutating func forgetSamples() {
         for index in mirrors.indices where mirrors[index].sample != .differs { mirrors[index].sample = .open }
     }

@@ -1,10 +1,10 @@
-/// The actions with which a part of the state machine reacts to an event, and the step that follows them.
+/// The actions with which a part of a transfer's state machine reacts to an event, and the step that follows them.
 struct Reaction: ExpressibleByArrayLiteral {
     var actions: [TransferAction]
     /// The step that follows; `nil` if the actions are all.
     var next: Next?
 
-    /// A step that concerns the whole transfer, which only the state machine performs.
+    /// A step after a reaction that concerns the whole transfer, such as a restart. Only the state machine performs it.
     enum Next {
         /// More bytes are downloaded, although all were written.
         case downloadMore

@@ -1,4 +1,5 @@
-/// An action of the state machine. The runner performs the actions in order.
+/// An action that the state machine of a transfer requests, such as sending a request or creating the part file.
+/// `TransferRun` performs the actions in order.
 package enum TransferAction: Hashable, Sendable {
     /// Send the request of an attempt.
     case start(AttemptPlan)
@@ -57,7 +58,7 @@ package enum HostReport: Hashable, Sendable {
     }
 }
 
-/// The result of a transfer.
+/// The result with which a transfer ends.
 package enum TransferEnding: Hashable, Sendable {
     /// The file is published.
     case finished

@@ -1,11 +1,13 @@
-/// The errors of a transfer whose messages need more than one line.
+/// Functions that create the errors of a transfer with long messages, such as checksum mismatches.
 extension TowlineError {
-    /// Returns an error that a source cannot be used.
+    /// Returns the error for a source (URL) whose responses do not allow it to be used. `reason` is part of the
+    /// message.
     static func unusable(_ url: HTTPURL, _ reason: String) -> TowlineError {
         TowlineError(.invalidResponse, "\(url): \(reason)")
     }
 
-    /// Returns an error that the file does not match the user's checksum. `values`: the expected and computed checksums.
+    /// Returns the error for a file that does not match the user's checksum. `values`: the expected and computed
+    /// checksums.
     static func wrongByUser(_ url: HTTPURL, _ values: String, _ terms: TransferTerms) -> TowlineError {
         TowlineError(
             .checksumMismatch,
@@ -37,7 +39,8 @@ extension TowlineError {
     /// Returns the name of a field in parentheses, for messages; empty if it is unknown.
     static func named(_ field: String?) -> String { field.map { " (\($0))" } ?? "" }
 
-    /// Returns an error that nothing proves the length of bytes that were written to a stream.
+    /// Returns the error for a download to a stream whose length nothing proves: the bytes are written and may be
+    /// incomplete.
     static func unprovenStream(_ url: HTTPURL, _ length: Int64) -> TowlineError {
         TowlineError(
             .lengthUnproven,
@@ -46,7 +49,7 @@ extension TowlineError {
                 + " With -o FILE, another request confirms the length")
     }
 
-    /// Returns an error that each of several responses ended at another length.
+    /// Returns the error for a file of unknown length if each of several (`count`) responses ended at another length.
     static func differentLengths(_ url: HTTPURL, _ count: Int) -> TowlineError {
         TowlineError(
             .lengthUnproven,
@@ -54,7 +57,7 @@ extension TowlineError {
                 + " the file, so the file may be incomplete. Use --checksum to verify the file, or try again later")
     }
 
-    /// Returns an error that the file changed on the server, and that the user forbade a restart.
+    /// Returns the error for a file that changed on the server during a download whose restart the user forbade.
     static func changed(_ url: HTTPURL, _ reason: String) -> TowlineError {
         TowlineError(
             .changedOnServer,
@@ -62,7 +65,8 @@ extension TowlineError {
                 + " Use --if-changed restart to discard them and download the new version")
     }
 
-    /// Returns an error that a download to a stream cannot restart.
+    /// Returns the error for a download to a stream, such as standard output, that would have to restart. `isChange`:
+    /// `true` if the file changed on the server.
     static func cannotRestartStream(_ url: HTTPURL, _ reason: String, isChange: Bool) -> TowlineError {
         TowlineError(
             isChange ? .changedOnServer : .invalidResponse,
@@ -71,7 +75,8 @@ extension TowlineError {
                 + " Discard the output and download again")
     }
 
-    /// Returns an error that a download has begun again too often.
+    /// Returns the error for a download that has restarted at the first byte more often than the retry limit (`most`)
+    /// allows.
     static func tooManyRestarts(_ url: HTTPURL, _ most: Int, _ reason: String) -> TowlineError {
         let count = most == 1 ? "1 restart" : "\(most) restarts"
         return TowlineError(
@@ -79,7 +84,8 @@ extension TowlineError {
             "\(url): the download failed after \(count) from the beginning. Reason for the last restart: \(reason)")
     }
 
-    /// Returns an error that the file is longer than the user's limit `most`. `length`: its length; `nil` if unknown.
+    /// Returns the error for a file that is longer than the user's limit `most`. `length`: its length; `nil` if
+    /// unknown.
     static func tooLarge(_ length: Int64?, _ terms: TransferTerms, _ most: Int64) -> TowlineError {
         let size = length.map { "\($0) bytes" } ?? "more than the limit"
         return TowlineError(

@@ -17,7 +17,7 @@ package enum TransferEvent: Sendable {
     case storageFailed(TowlineError)
     /// Another program deleted or replaced the part file. The download starts over.
     case partLost(reason: String)
-    /// A timer fired. The transfer checks stalls, waits and rates.
+    /// A timer of the transfer fired, so that it checks stalls, waits and rates.
     case tick
     /// A checkpoint (a sync to disk) made these bytes durable.
     case checkpointed(ByteRangeSet)
@@ -79,7 +79,7 @@ package enum AttemptResult: Sendable {
     }
 }
 
-/// The progress of an attempt (one request and its response).
+/// The progress of an attempt (one request and its response): the bytes received and written so far.
 package struct AttemptProgress: Hashable, Sendable {
     /// The end of the written bytes, without a gap from the start of the assigned range; `nil` until the response is
     /// being written.
@@ -89,7 +89,7 @@ package struct AttemptProgress: Hashable, Sendable {
     /// `true` if a rate limit of the user delays the attempt: bytes wait to be read, so the attempt is not stalled.
     package var isHeldBack: Bool
 
-    /// Creates a progress value.
+    /// Creates the progress of an attempt.
     package init(position: Int64?, received: Int64, isHeldBack: Bool = false) {
         self.position = position
         self.received = received
@@ -150,7 +150,7 @@ package struct TransferContext: Sendable {
         /// The number of connections of other transfers to the host.
         package var otherConnections: Int
 
-        /// Creates a value.
+        /// Creates the facts about the host of a mirror.
         package init(notBefore: Duration?, ceiling: Int?, otherConnections: Int) {
             self.notBefore = notBefore
             self.ceiling = ceiling
@@ -158,7 +158,7 @@ package struct TransferContext: Sendable {
         }
     }
 
-    /// Creates a context.
+    /// Creates the context of an event.
     package init(
         now: Duration, progress: [(id: AttemptID, progress: AttemptProgress)] = [], hostNotBefore: Duration? = nil,
         hostCeiling: Int? = nil, hostConnections: Int = 0, sharing: ConnectionSharing = .none, mayConnect: Bool = true,

@@ -8,7 +8,7 @@ package struct TransferNotice: Hashable, Sendable {
         case warning
     }
 
-    /// The kind of a notice. Its raw value is a stable name for programs, such as `restarted`.
+    /// The kinds of notice to the user, by subject. The raw value is a stable name for programs, such as `restarted`.
     package enum Kind: String, Sendable {
         /// The download resumes with existing bytes.
         case resumed
@@ -28,15 +28,15 @@ package struct TransferNotice: Hashable, Sendable {
         case singleStream
         /// The length or the bytes could not be verified.
         case unverified
-        /// The checksum matches.
+        /// The file matches its checksum, or at least the user's checksum.
         case verified
-        /// The notice concerns files on disk.
+        /// Something happened to files on disk, such as a failed sync.
         case disk
     }
 
     /// The importance of the notice.
     package let level: Level
-    /// The kind of notice.
+    /// The kind of notice, for programs that do not read the message.
     package let kind: Kind
     /// One sentence, without secrets and without raw bytes of a server.
     package let message: String
@@ -54,7 +54,8 @@ package struct TransferNotice: Hashable, Sendable {
         return TransferNotice(.info, .verified, "the file matches its checksum (\(names))")
     }
 
-    /// Returns a notice that the server's checksum does not match, but the user's does.
+    /// Returns a warning that the file is accepted although the server's checksum does not match, because the user's
+    /// does.
     static func outranked(_ wrong: ServerChecksum?) -> TransferNotice {
         let name = wrong.map { " (\($0.field))" } ?? ""
         return TransferNotice(
@@ -89,7 +90,7 @@ package struct TransferNotice: Hashable, Sendable {
     }
 }
 
-/// The notices of a transfer whose messages need more than one line.
+/// Functions that create the notices of a transfer with long messages.
 extension TransferNotice {
     /// Returns a warning that a source is no longer used. `reason` may begin with its URL.
     static func leftOut(_ url: HTTPURL, _ reason: String) -> TransferNotice {
@@ -114,7 +115,8 @@ extension TransferNotice {
         return TransferNotice(.warning, .singleStream, text)
     }
 
-    /// Returns a warning that `count` bytes do not match the server's checksum. `field`: the name of its field.
+    /// Returns a warning that `count` bytes are downloaded again, because they do not match the server's checksum.
+    /// `field`: the name of its field.
     static func requestedAgain(_ count: Int64, _ field: String?) -> TransferNotice {
         let text =
             "\(ByteCountText.format(count)) of received data do not match the checksum that the server"
@@ -122,7 +124,7 @@ extension TransferNotice {
         return TransferNotice(.warning, .retrying, text)
     }
 
-    /// Returns a warning that `count` bytes of an earlier transfer are not used.
+    /// Returns a warning that the download starts over, because `count` bytes of an earlier transfer are not trusted.
     static func distrusted(_ count: Int64) -> TransferNotice {
         let size = ByteCountText.format(count)
         let text =

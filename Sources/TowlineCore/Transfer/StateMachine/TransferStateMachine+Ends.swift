@@ -1,7 +1,9 @@
-/// The reactions to the end of an attempt, and to the lack of bytes.
+/// The reactions of a transfer to the end of an attempt (one request and its response), complete or not.
 extension TransferStateMachine {
+    /// The reason, for messages, of a failed attempt whose response contained fewer bytes than requested.
     static let endedEarly = "the server ended the response before all requested bytes arrived"
 
+    /// Removes an attempt that ended, and handles its result: for example, missing bytes are requested again.
     mutating func ended(_ id: AttemptID, _ result: AttemptResult, _ context: TransferContext) -> [TransferAction] {
         guard let attempt = work.remove(id, result, now: context.now) else { return [] }
         let actions = sources.note(attempt, &evidence, &work)

@@ -1,6 +1,7 @@
-/// The facts that the runner needs.
+/// Values that `TransferRun` reads to perform the actions of the state machine and to share hosts with other transfers:
+/// the written bytes, waits, connections and hosts.
 extension TransferStateMachine {
-    /// Returns the time until the next attempt; `nil` unless the transfer waits for it.
+    /// Returns the time until the next attempt (request); `nil` unless the transfer waits before a retry.
     package func wait(now: Duration) -> Duration? {
         guard case .waiting = DownloadState(of: self, now: now) else { return nil }
         return max(.zero, (sources.nextTry(canUseMirrors: mirrorRung != nil) ?? now) - now)
@@ -14,7 +15,7 @@ extension TransferStateMachine {
     package var waitsForTurn: Bool { work.waitsForTurn }
     /// `true` if the file is not small, or stalled on a shared connection: its requests get a connection of their own.
     package var needsOwnConnection: Bool { work.needsOwnConnection }
-    /// `true` if the current wait was requested by the server.
+    /// `true` if the server requested the transfer's current wait (`Retry-After`).
     package var waitsForServer: Bool { patience.waitsForServer }
     /// The file that an update may replace; `nil` once a response shows another version of the file.
     package var existing: ExistingFile? {

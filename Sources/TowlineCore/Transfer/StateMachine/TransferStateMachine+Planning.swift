@@ -1,6 +1,8 @@
-/// The choice of the next step while the transfer runs: requests, or the end.
+/// Functions that choose the next requests of a running transfer, follow redirects, and notice when all bytes are
+/// written.
 extension TransferStateMachine {
-    /// Starts the attempts that should run now. Idempotent.
+    /// Returns the actions that start the attempts (requests) that should run now, or that finish a complete file.
+    /// Idempotent.
     mutating func plan(_ context: TransferContext) -> [TransferAction] {
         if evidence.part.exists, !evidence.part.isReplaced, work.ledger.isWhole {
             return work.awaitsDigests(evidence) ? [] : drain(.finish)
@@ -111,6 +113,7 @@ extension TransferStateMachine {
     /// The origin (scheme, host and port) of the next request to the primary source.
     package var nextOrigin: HTTPURL.Origin { sources.redirects.pending?.url.origin ?? sources.primary.resolved.origin }
 
+    /// Handles a redirect of an attempt: requests the target now or later, or fails if the redirect cannot be followed.
     mutating func redirected(
         _ attempt: RunningAttempt, _ location: String, _ linked: LinkedChecksum?, _ retryAfter: Duration?,
         _ context: TransferContext

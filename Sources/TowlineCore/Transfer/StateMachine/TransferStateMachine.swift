@@ -3,7 +3,7 @@
 /// Phases: `idle → running ⇄ preparing → … → verifying → publishing → ended`, and `draining` while attempts (requests)
 /// must end: the file is not verified, published or replaced while an attempt may still write.
 package struct TransferStateMachine: Sendable {
-    /// The phases of a transfer.
+    /// The phases of a transfer, which decide how it reacts to events.
     package enum Phase: Hashable, Sendable {
         case idle
         /// Attempts run, or the transfer waits before the next attempt.
@@ -20,7 +20,7 @@ package struct TransferStateMachine: Sendable {
         var isPreparing: Bool { if case .preparing = self { true } else { false } }
     }
 
-    /// The step that follows when all running attempts have ended.
+    /// The step of a draining transfer that follows when all running attempts have ended.
     package enum Goal: Hashable, Sendable {
         /// Every byte is written: the file is verified and published.
         case finish
@@ -37,6 +37,7 @@ package struct TransferStateMachine: Sendable {
     var evidence: TransferEvidence
     var work: TransferWork
     var patience: TransferPatience
+    /// The result of the transfer; `nil` until it ends.
     var ending: TransferEnding?
     /// The time of the current event.
     var now = Duration.zero
@@ -58,7 +59,7 @@ package struct TransferStateMachine: Sendable {
         patience = TransferPatience(terms)
     }
 
-    /// Handles one event and returns the actions to perform.
+    /// Handles one event of the transfer and returns the actions that the caller performs in order.
     package mutating func handle(_ event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
         guard phase != .ended else { return [] }
         sources.redirects.pending?.isNew = false

@@ -1,4 +1,4 @@
-/// The terms of a transfer: the user's options that affect its decisions.
+/// The input of a transfer from the user: the URLs and the options that affect its decisions.
 package struct TransferTerms: Hashable, Sendable {
     /// The URL that the user gave.
     package let source: HTTPURL
@@ -12,7 +12,8 @@ package struct TransferTerms: Hashable, Sendable {
     package var isStream = false
     /// The time limit for opening a connection, which the transport (the HTTP client) enforces.
     package var connectTimeout = Duration.seconds(30)
-    /// The time limit for a response head, shown in messages: the transport (the HTTP client) enforces it.
+    /// The time limit for a response head, which the transport (the HTTP client) enforces. The state machine shows it
+    /// in messages.
     package var headTimeout = Duration.seconds(300)
     /// `true` to discard the bytes and start over if the file changed on the server; `false`: the download fails.
     package var restartsChanged = true
@@ -22,7 +23,8 @@ package struct TransferTerms: Hashable, Sendable {
     package var mirrors: [HTTPURL] = []
     /// The user's own header fields. They are sent only to the origin (scheme, host and port) of `source`.
     package var userFields = HTTPFields()
-    /// `true` if the request to the origin of `source` carries a user name and password, or a token.
+    /// `true` if the request to the origin of `source` carries a user name and password, or a token. The message for a
+    /// refusal depends on it.
     package var hasUser = false
 
     /// Creates the default terms for a URL.
@@ -49,7 +51,7 @@ extension ResponseQuestion {
 
 /// The part of a file that an earlier transfer left on disk, with the metadata in its journal.
 package struct HeldDownload: Hashable, Sendable {
-    /// The representation that the bytes belong to.
+    /// The metadata (length, validators) of the file that the bytes belong to.
     package var representation: Representation
     /// The bytes that count as written, according to the journal.
     package var written: ByteRangeSet
@@ -65,7 +67,7 @@ package struct HeldDownload: Hashable, Sendable {
     /// `true` if the server did not support range requests for the file.
     package var lacksRanges: Bool
 
-    /// Creates a description of the part.
+    /// Creates a description of the part of a file that an earlier transfer left on disk.
     package init(
         representation: Representation, written: ByteRangeSet, durable: ByteRangeSet = ByteRangeSet(),
         isDoubtful: Bool = false, isUntrusted: Bool = false, checksums: [Checksum] = [], lacksRanges: Bool = false

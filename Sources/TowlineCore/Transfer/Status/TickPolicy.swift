@@ -9,11 +9,12 @@ package enum TickPolicy {
     /// state machine and ticks: the server is far away or slow, and its details are not needed sooner.
     package static let patience = Duration.milliseconds(500)
 
-    /// The minimum number of missing bytes for ticks to start with the response, without the first delay: the first
-    /// bytes already show how many connections pay off.
+    /// The minimum number of missing bytes for ticks to start with the response, without the first delay (`grace`): the
+    /// first bytes already show how many connections pay off.
     static let long: Int64 = 8 << 20
 
-    /// Returns the interval: 100 ms for up to a hundred transfers; for more, 1 ms per transfer, but at most a second.
+    /// Returns the interval between two ticks of a transfer: 100 ms for up to a hundred transfers; for more, 1 ms per
+    /// transfer, but at most a second.
     ///
     /// - Parameters:
     ///   - running: the number of transfers of the process that run.
@@ -30,15 +31,15 @@ package enum TickPolicy {
     package static let end = 0.3
 }
 
-/// The facts about a transfer that decide when it needs ticks.
+/// Functions that decide, from the state of a transfer (`TransferStateMachine`), how soon it needs its next tick.
 extension TickPolicy {
     /// Returns the interval of the ticks of a transfer. `running`: the number of transfers of the process that run.
     package static func interval(running: Int, for machine: TransferStateMachine) -> Duration {
         interval(running: running, endsSoon: endsSoon(machine), isHashedFast: isHashedFast(machine))
     }
 
-    /// `true` if a download with several connections will soon be done. Ticks must then be frequent: a connection that
-    /// stalls now delays the whole file.
+    /// Returns whether a download with several connections will soon be done. Ticks must then be frequent: a connection
+    /// that stalls now delays the whole file.
     package static func endsSoon(_ machine: TransferStateMachine) -> Bool {
         guard machine.phase == .running, machine.evidence.isConfirmed, !machine.work.isSingle,
             let length = machine.work.ledger.completeLength,
@@ -47,7 +48,7 @@ extension TickPolicy {
         return Double(length - machine.work.ledger.written.count) < rate * end
     }
 
-    /// `true` if so many bytes are missing that regular ticks should start at once.
+    /// Returns whether so many bytes are missing that regular ticks should start at once.
     package static func isLong(_ machine: TransferStateMachine) -> Bool {
         guard machine.phase == .running, machine.evidence.isConfirmed, !machine.work.isSingle,
             let length = machine.work.ledger.completeLength
@@ -57,8 +58,8 @@ extension TickPolicy {
         return length - machine.work.ledger.written.count >= long
     }
 
-    /// The time at which the state machine needs a `tick` before the next regular one; `nil` if the regular one
-    /// suffices.
+    /// Returns the time at which a transfer needs a tick before the next regular one, for example at the end of a wait;
+    /// `nil` if the regular one suffices.
     package static func wakeAt(_ machine: TransferStateMachine) -> Duration? {
         guard machine.phase == .running else { return nil }
         guard machine.work.liveCount > 0 else {
@@ -68,11 +69,12 @@ extension TickPolicy {
             .compactMap(\.self).min()
     }
 
-    /// The rate in bytes per second above which the bytes between two regular ticks take long to hash.
+    /// The rate in bytes per second above which the bytes between two regular ticks take so long to hash that more
+    /// ticks are needed.
     private static let fast = 100e6
 
-    /// `true` if arriving bytes are hashed and their rate is high or unknown. Ticks must then be frequent: bytes that
-    /// rare ticks leave over are hashed at the end.
+    /// Returns whether arriving bytes are hashed and their rate is high or unknown. Ticks must then be frequent: bytes
+    /// that rare ticks leave over are hashed at the end.
     package static func isHashedFast(_ machine: TransferStateMachine) -> Bool {
         machine.phase == .running && !machine.evidence.checksums.isEmpty && machine.work.liveCount > 0
             && machine.work.pace.estimator.rate ?? .infinity > Self.fast

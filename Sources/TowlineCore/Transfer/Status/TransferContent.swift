@@ -13,14 +13,15 @@ package struct TransferContent: Hashable, Sendable {
     package var isBegun: Bool
 }
 
-/// The bytes of a transfer that may be hashed now, because their checksums are known.
+/// The written bytes of a transfer, from the first byte of the file, that may be hashed while the rest arrives, because
+/// checksums of the file are known.
 package struct HashableContent {
-    /// The algorithms of the known checksums.
+    /// The algorithms of the known checksums, with which the bytes are hashed.
     package let algorithms: [Checksum.Algorithm]
-    /// The end of the written bytes from offset 0.
+    /// The offset at which the written bytes that begin at offset 0 end: the bytes before it may be hashed.
     package let end: Int64
 
-    /// Creates the description; `nil` if no bytes may be hashed.
+    /// Creates the description of the bytes of a transfer that may be hashed now; `nil` if no bytes may be hashed.
     package init?(of machine: TransferStateMachine) {
         let evidence = machine.evidence
         guard machine.phase == .running, evidence.isConfirmed, evidence.part.exists, !evidence.part.isReplaced,

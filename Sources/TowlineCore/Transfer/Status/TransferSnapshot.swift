@@ -1,6 +1,6 @@
 /// The state and progress of a transfer, for display.
 package struct TransferSnapshot: Hashable, Sendable {
-    /// The state.
+    /// The state of the transfer, such as queued, downloading or finished.
     package var state: DownloadState
     /// The final file name; `nil` while unknown.
     package var name: String?

@@ -1,8 +1,11 @@
-/// The results of connections beside the first one, and of second requests for the same bytes.
+/// The results of a transfer's connections beside the first one, and of races (second requests for the same bytes).
+/// They decide whether more connections are tried.
 struct FurtherConnections: Sendable {
-    /// The number of additional connections in a row that received no bytes.
+    /// The number of additional connections in a row that received no bytes. From the second on, each lowers the
+    /// connection limit.
     var rejections = 0
-    /// The number of times that the connection limit was lowered because additional connections received no bytes.
+    /// The number of times that the connection limit was lowered because additional connections received no bytes. Each
+    /// one doubles the time until the next trial (`recovery`).
     var lowerings = 0
     /// The time when an additional connection last failed without a byte.
     var lastRejectionAt: Duration?
@@ -10,7 +13,7 @@ struct FurtherConnections: Sendable {
     var hasSurplus = false
     /// The number of connections last reported to the host's other downloads as worthwhile; `nil` before a report.
     var toldFinding: Int?
-    /// The number of bytes that were requested a second time in races.
+    /// The number of bytes that were requested a second time in races, which may be at most 1 % of the file.
     var wastedInRaces: Int64 = 0
 
     /// The time after which a connection limit that a refusal lowered is raised again, at first and at most.

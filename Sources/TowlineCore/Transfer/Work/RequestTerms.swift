@@ -1,4 +1,4 @@
-/// Creates the header fields of a request.
+/// Functions that create the header fields of the HTTP requests of a transfer.
 package enum RequestTerms {
     /// Returns the fields of a request for the bytes `asked`, with the user's fields (`own`) at the end.
     ///
@@ -45,6 +45,7 @@ package enum RequestTerms {
         return fields
     }
 
+    /// The fields that every request has, without user fields. Created once.
     private static let usual = usual(besides: HTTPFields(), wantsDigest: true)
 
     /// The fields of a request for a whole file as `bytes=0-`, without user fields. Created once, because nearly every
@@ -61,12 +62,13 @@ package enum RequestTerms {
         return fields
     }
 
-    /// The range that is requested over a shared connection if the file may be small.
+    /// The range of the first request over a shared connection, for a file that may be small.
     static let smallFile = ByteRange(0, SharingPolicy.smallLimit)
 
     /// Returns whether a field determines which bytes the server sends, so that the user cannot set it.
     package static func isReserved(_ name: String) -> Bool { reserved.contains { HTTPFields.equalNames($0, name) } }
 
+    /// The names of the fields that determine which bytes the server sends.
     private static let reserved = [
         "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
         "Accept-Encoding", "Content-Length", "Transfer-Encoding", "TE", "Connection",

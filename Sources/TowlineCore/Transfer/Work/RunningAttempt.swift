@@ -1,9 +1,10 @@
-/// A running attempt (one request and its response) and its progress.
+/// A running attempt of a transfer (one request and its response) and its progress.
 struct RunningAttempt: OfAttempt, Sendable {
     var plan: AttemptPlan
     var id: AttemptID { plan.id }
     let startedAt: Duration
     var isAccepted: Bool { acceptedAt != nil }
+    /// The time when the head of the response was accepted; `nil` before.
     var acceptedAt: Duration?
     /// The offset at which the response ends or is stopped. The range assigned to the attempt may end earlier, if
     /// other connections are to take over the rest.
@@ -21,12 +22,15 @@ struct RunningAttempt: OfAttempt, Sendable {
     var isDisbelieved = false
     /// `true` if the written bytes with which the attempt compares its first ones were discarded after its request.
     var hasLostItsSeam = false
+    /// The end of the bytes that the attempt has written, without a gap from the start of its assigned range.
     var position: Int64
+    /// The number of body bytes received, including bytes that were requested again for comparison.
     var received: Int64 = 0
+    /// The time of the last received byte or other progress, such as the response head. A stall is measured from it.
     var lastProgressAt: Duration
     var rates = Rates()
 
-    /// The pause of a response, because another connection may deliver the next bytes.
+    /// The pause of a running response before bytes that another connection may deliver.
     struct Pause {
         /// The offset at which the attempt pauses; `.max`: no pause.
         var offset = Int64.max
@@ -42,7 +46,8 @@ struct RunningAttempt: OfAttempt, Sendable {
         /// The rate in the last moments. A new connection still accelerates, so it ends sooner than its average rate
         /// predicts.
         var recent = ThroughputEstimator(timeConstant: .milliseconds(600))
-        /// The highest average rate.
+        /// The highest average rate so far, with which the current one is compared to find a connection that has become
+        /// slow.
         var best = 0.0
         /// The time since when the rate is far below the expected one; `nil` if it is not slow.
         var slowSince: Duration?
@@ -56,9 +61,9 @@ struct RunningAttempt: OfAttempt, Sendable {
         bound = plan.lease.upperBound
     }
 
-    /// The change in an attempt's progress since the previous report.
+    /// The change in an attempt's progress since the previous event.
     struct Step {
-        /// The number of bytes received since the previous report.
+        /// The number of bytes received since the previous event.
         var bytes: Int64
         var hasWritten = false
         /// The end of the written bytes, which begin at the start of the assigned range; `nil` if they do not count

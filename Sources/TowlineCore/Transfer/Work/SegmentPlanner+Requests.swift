@@ -1,9 +1,9 @@
-/// The content of requests: which bytes, and with which proof.
+/// Functions that compose a request of a transfer: the bytes to request, the bytes to compare, and the header fields.
 extension SegmentPlanner {
     /// The number of bytes before each resume point that are requested again and compared with the written ones.
     static let overlap: Int64 = 16 << 10
-    /// The same number if only a weak validator, the length and the bytes themselves show that the bytes belong
-    /// together.
+    /// The number of bytes before each resume point that are requested again and compared if no strong validator proves
+    /// that the file is unchanged, or the part file is a copy. Otherwise, fewer bytes (`overlap`) suffice.
     static let weakOverlap: Int64 = 64 << 10
 
     /// Returns the number of bytes before `lease` that a request to a source repeats, for comparison with the written
@@ -18,8 +18,8 @@ extension SegmentPlanner {
         return min(ledger.writtenBefore(lease.lowerBound), most)
     }
 
-    /// Returns the requested bytes of an attempt and the known facts about the file, with which its response is
-    /// evaluated.
+    /// Returns the description of an attempt's request, with which its response is evaluated: the requested bytes and
+    /// the known facts about the file.
     ///
     /// - Parameters:
     ///   - isFirst: `true` if the response will define the file.

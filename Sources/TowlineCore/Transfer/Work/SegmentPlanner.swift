@@ -1,5 +1,5 @@
-/// The choice of the next requests of a transfer: their sources, their bytes, and the proof that joins these to the
-/// written bytes. The chosen requests are recorded in the transfer's work.
+/// The planner of a transfer's requests: chooses their sources, their bytes, and the proof that joins these to the
+/// written bytes. It records the requests in the transfer's `TransferWork`.
 struct SegmentPlanner {
     let sources: TransferSources
     let evidence: TransferEvidence
@@ -7,17 +7,20 @@ struct SegmentPlanner {
 
     var terms: TransferTerms { evidence.terms }
 
-    /// The number of connections, beyond those that increase the rate, that may request the last bytes a second time.
+    /// The number of additional connections that may request the last bytes of a file a second time, although more
+    /// connections do not increase the rate.
     private static let lastRivals = 4
 
     // MARK: One request
 
-    /// The destination of a request, if it differs from that of the usual request to a source.
+    /// The URL and the connection of a request that follows a redirect, shares a connection, or omits the Range field.
+    /// The default values are those of all other requests.
     struct Route {
         /// The URL to request; `nil`: the URL at the end of the source's redirects.
         var url: HTTPURL?
         /// The URLs that redirected to `url`, in order.
         var chain: [HTTPURL] = []
+        /// The way in which the request shares its connection with other requests.
         var sharing = ConnectionSharing.none
         /// `true` to omit the Range field.
         var isPlain = false
@@ -61,7 +64,8 @@ struct SegmentPlanner {
 
     // MARK: Further requests
 
-    /// Starts the further requests of a transfer that has at least one attempt.
+    /// Starts the additional requests of a transfer that has at least one attempt: samples of mirrors, bytes for
+    /// readers, parts of other segments, and races.
     func startFurther(_ work: inout TransferWork) -> [TransferAction] {
         var served = compareMirrors(&work)
         served += serveReaders(&work)
@@ -83,6 +87,7 @@ struct SegmentPlanner {
         return served + raceLast(&work)
     }
 
+    /// Starts up to `count` further attempts, as long as bytes are left for them.
     private func grow(by count: Int, _ work: inout TransferWork) -> [TransferAction] {
         var actions: [TransferAction] = []
         for _ in 0..<max(0, count) {
@@ -145,8 +150,8 @@ struct SegmentPlanner {
         return race(work.splittable(evidence, context), work.splitPolicy, source, &work)
     }
 
-    /// Starts a race for the last bytes: a second request for those of the slowest attempt, at another source if
-    /// possible.
+    /// Starts a race for the last bytes of a file: a second request for those of the slowest attempt, at another source
+    /// if possible.
     ///
     /// If only a checksum proves the bytes, two sources never write the same range: wrong bytes, which are not hashed,
     /// could overwrite bytes that were already hashed. A slow mirror is then replaced instead of raced.

@@ -1,8 +1,10 @@
-/// The replacements of slow connections (docs/internals/slow-connections.md).
+/// The record of the slow connections that a transfer replaced, which decides how long it tolerates the next slow one
+/// (docs/internals/slow-connections.md).
 struct SlowConnections: Sendable {
-    /// The last connection that was replaced for being slow.
+    /// The last connection that was replaced for being slow; `nil` once a faster one has followed.
     private var last: Replacement?
-    /// The number of slow connections in a row whose replacements were no faster.
+    /// The number of slow connections in a row whose replacements were no faster. Each one delays the next replacement
+    /// more.
     private var futile = 0
 
     /// A connection that was replaced for being slow.

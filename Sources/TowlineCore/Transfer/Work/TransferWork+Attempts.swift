@@ -1,4 +1,5 @@
-/// The running attempts and their assigned ranges.
+/// Functions that add, stop, count and remove the running attempts (requests) of a transfer, together with their
+/// assigned ranges.
 extension TransferWork {
     /// The attempts that are not dismissed, that is, neither cancelled nor refused.
     var live: [RunningAttempt] { attempts.filter { !$0.isDismissed } }
@@ -6,6 +7,8 @@ extension TransferWork {
     /// The number of attempts that are not dismissed, that is, neither cancelled nor refused.
     var liveCount: Int { attempts.count { !$0.isDismissed } }
 
+    /// Returns whether an attempt receives bytes: its response is accepted, and it made progress in the last three
+    /// seconds.
     func isWorking(_ attempt: RunningAttempt, _ now: Duration) -> Bool {
         !attempt.isDismissed && attempt.isAccepted && now - attempt.lastProgressAt < .seconds(3)
     }
@@ -49,7 +52,7 @@ extension TransferWork {
         return [.cancel(id)]
     }
 
-    /// Makes the response of an attempt end at an offset.
+    /// Makes the response of an attempt end at an offset, because other attempts deliver the bytes after it.
     mutating func stop(_ id: AttemptID, at end: Int64) -> [TransferAction] {
         setBound(of: id, to: end)
         return [.shrink(id, end: end)]
@@ -84,6 +87,7 @@ extension TransferWork {
         }
     }
 
+    /// Adds an attempt whose request is sent, and assigns its bytes to it.
     mutating func begin(_ plan: AttemptPlan, at startedAt: Duration, lastProgressAt: Duration? = nil) {
         attempts.append(
             RunningAttempt(plan: plan, startedAt: startedAt, lastProgressAt: lastProgressAt ?? startedAt))
@@ -113,6 +117,7 @@ extension TransferWork {
         return attempt
     }
 
+    /// Cancels all attempts except `keeper`, whose response a restart uses.
     mutating func cancelAll(except keeper: AttemptID?) -> [TransferAction] {
         var actions: [TransferAction] = []
         for index in attempts.indices where attempts[index].id != keeper && !attempts[index].isDismissed {

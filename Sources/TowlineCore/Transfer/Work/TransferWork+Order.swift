@@ -43,18 +43,19 @@ extension TransferWork {
         return free.max { (left($0), $1.plan.id.value) < (left($1), $0.plan.id.value) }?.plan.id
     }
 
-    /// The minimum duration in seconds of a request for bytes from the front: shorter requests cost more than they
-    /// gain.
+    /// The minimum duration in seconds of a request for bytes from the front of a file with a checksum: shorter
+    /// requests cost more than they gain.
     static let frontSeconds = 0.1
 
-    /// The minimum duration of such a request in round trips: a request costs about one round trip.
+    /// The minimum duration, in round trips, of a request for bytes from the front: a request costs about one round
+    /// trip.
     static let frontRoundTrips = 50.0
 
-    /// The minimum number of bytes of such a request.
+    /// The minimum number of bytes of a request for bytes from the front of a file.
     static let smallestFront: Int64 = 1 << 20
 
-    /// The length of the range in one request, so that the bytes of a file with a checksum arrive from the front; `nil`
-    /// if there is no limit.
+    /// Returns the number of bytes to request at once, so that the bytes of a file with a checksum arrive from the
+    /// front and are hashed meanwhile; `nil` if there is no limit.
     func front(_ evidence: TransferEvidence) -> Int64? {
         guard !evidence.checksums.isEmpty, wanted.isEmpty else { return nil }
         guard let rate = pace.estimator.rate, liveCount > 0 else { return 4 * Self.smallestFront }

@@ -129,7 +129,8 @@ extension TransferWork {
         return []
     }
 
-    /// The round-trip time in seconds below which a server is near: the throughput of a near server shows at once.
+    /// The round-trip time in seconds below which a server is near. The throughput of a near server shows at once, so
+    /// its first response is watched (`firstLook`) before its range is divided.
     static let near = 0.02
 
     /// The time during which the first response of a near server is watched before its range is divided.
@@ -175,7 +176,8 @@ extension TransferWork {
         return slowest
     }
 
-    /// Returns whether another request for the missing bytes of an attempt (`runner`) runs and is not slow.
+    /// Returns whether another request for the missing bytes of an attempt (`runner`) runs and is not slow, so that no
+    /// further race is needed.
     func isRaced(_ runner: SplitPolicy.Runner, _ policy: SplitPolicy, _ context: TransferContext) -> Bool {
         live.contains { rival in
             guard rival.plan.isRace, rival.plan.lease.intersection(runner.remaining) != nil else { return false }
@@ -213,6 +215,7 @@ extension TransferWork {
             && live.contains { $0.isAccepted && $0.position > $0.plan.lease.lowerBound }
     }
 
+    /// The policy that divides ranges among connections, with the measured round-trip time and rate.
     var splitPolicy: SplitPolicy {
         var policy = SplitPolicy(roundTrip: pace.roundTrip ?? 0.05)
         if !budget.isFixed { policy.minimumSegment = SplitPolicy.thriftySegment(at: pace.typicalRate) }
@@ -225,7 +228,7 @@ extension TransferWork {
         pace.lastHeldBackAt.map { context.now - $0 < Self.holdMemory } ?? false
     }
 
-    /// The time after which a request without a response leaves its range to connections without work.
+    /// The time after which the range of a request without a response may be divided among connections without work.
     static let longHead = Duration.seconds(2)
 
     /// The time that a rate limit counts as active after it held bytes back: a limit lets bytes through in bursts.

@@ -1,12 +1,15 @@
-/// The work of a transfer: the written bytes, the running attempts, and the ranges assigned to them.
+/// The work of a transfer in progress: the written bytes, the running attempts (requests), and the ranges assigned to
+/// them.
 struct TransferWork: Sendable {
     let terms: TransferTerms
     var ledger = RangeLedger()
     /// The running attempts, in the order in which they began.
     var attempts: [RunningAttempt] = []
+    /// The number of the next attempt's identifier.
     var nextID: UInt64
+    /// The policy for the number of connections: how many the transfer may use, and how many increase its rate.
     var budget: ConnectionBudget
-    /// `true` if the transfer uses a single connection.
+    /// `true` if the transfer uses a single connection, for example because the user or the server allows no more.
     var isSingle: Bool
     /// The ranges that readers wait for or will read next, the most urgent first.
     var wanted: [ByteRange] = []
@@ -20,19 +23,19 @@ struct TransferWork: Sendable {
     /// The way in which the last complete response shared its connection with other requests.
     var sharing = ConnectionSharing.none
 
-    /// The progress of all attempts since the previous event.
+    /// The progress of all attempts of a transfer since the previous event.
     struct Step {
-        /// The number of received bytes.
+        /// The number of bytes received since the previous event.
         var bytes: Int64 = 0
         /// The sources of the attempts that wrote bytes.
         var sources: [SourceID] = []
-        /// `true` if written bytes were joined to earlier ones.
+        /// `true` if written bytes were joined to earlier ones, so that the notice of a resumed download is due.
         var isJoined = false
         /// `true` if a rate limit of the user held bytes back.
         var isHeldBack = false
     }
 
-    /// Records the progress of each attempt.
+    /// Records the progress of each attempt, and returns the sum.
     mutating func follow(_ context: TransferContext) -> Step {
         var all = Step()
         for (id, progress) in context.progress {
@@ -55,7 +58,8 @@ struct TransferWork: Sendable {
         return all
     }
 
-    /// Records how the number of connections affects the rate.
+    /// Records the rate of the transfer with its current number of connections, to learn how many connections increase
+    /// it.
     mutating func measure(_ step: Step, _ context: TransferContext) {
         let sample = ConnectionBudget.Sample(
             bytes: step.bytes, active: workingCount(context),
@@ -64,7 +68,8 @@ struct TransferWork: Sendable {
         further.hasSurplus = budget.measure(sample, now: context.now)
     }
 
-    /// Returns the number of connections that increase the rate if it was not returned before; otherwise `nil`.
+    /// Returns the number of connections that increase the rate, to report it to the host's other downloads; `nil` if
+    /// it is unknown or was returned before.
     mutating func newFinding() -> Int? {
         guard let finding = budget.finding, finding != further.toldFinding else { return nil }
         further.toldFinding = finding
