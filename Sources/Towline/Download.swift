@@ -264,7 +264,7 @@ public final class DownloadObservation: Sendable {
 }
 
 extension DispatchQueue {
-    /// Runs `body` on the queue and returns after it returned.
+    /// Runs `body` on the queue and returns after it returned, so that an observation delivers one snapshot at a time.
     fileprivate func perform(_ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
             async {

@@ -1,8 +1,9 @@
 import TowlineCore
 import TowlineEngine
 
-/// The commands of callers. Each command is decided by the state of the download, which is in the registry (the
-/// database of all downloads), or with its transfer if the download runs.
+/// Carries out the commands of callers of the library: add, pause, resume, cancel, remove. The state of the download
+/// decides each command. The state is in the registry (the database of all downloads), or with the transfer if the
+/// download runs.
 ///
 /// When a command returns, its result is durable in the registry and visible in snapshots.
 final class DownloadCenter: Sendable {
@@ -154,7 +155,8 @@ final class DownloadCenter: Sendable {
         await scheduler.startQueued()
     }
 
-    /// Restarts a running transfer that waits for its next request, and undoes a pause that is not complete yet.
+    /// Carries out the command `resume` for a running download: restarts a transfer that waits for its next request,
+    /// and undoes a pause that is not complete yet.
     ///
     /// - Returns: `restart` if the transfer ends and starts again; `nil` if the transfer continues unchanged.
     private func resume(_ download: LiveDownload) -> LiveDownload.Intent? {
@@ -192,7 +194,7 @@ final class DownloadCenter: Sendable {
         try await carryOut(.cancel, id) { $0.end(.cancel) }
     }
 
-    /// Carries out a command.
+    /// Carries out a command, such as pause or cancel, for one download.
     ///
     /// For a download without a transfer, `DownloadCommand.effect(in:)` decides by its state. If the state changes
     /// before the decision is written, the decision is made again.
@@ -277,6 +279,8 @@ final class DownloadCenter: Sendable {
             "\(name) cannot be \(action) because the download is \(record.state); nothing was changed")
     }
 
+    /// Moves a download in the queue to the position before `other`, or behind all downloads of its priority if `other`
+    /// is `nil`.
     func move(_ id: DownloadID, before other: DownloadID?) async throws(TowlineError) {
         _ = try await list.record(id)
         try await registry.move(id, before: other)

@@ -2,8 +2,8 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// The disk operations of commands, queries and transfers. They are asynchronous, because a disk may be slow and must not
-/// block an actor.
+/// The disk operations of a `Downloader`: reads journals, opens files for readers, and deletes part files and finished
+/// files. They are asynchronous, because a disk may be slow and must not block an actor.
 protocol DownloadFiles: Sendable {
     /// Returns the journal summaries (name, size, byte ranges) of unfinished downloads, in the order of `records`;
     /// `nil` for a download without a readable journal.

@@ -11,6 +11,7 @@ final class IDSource: Sendable {
 
     private let last = Mutex(Last())
 
+    /// Returns the identifier of a new download, greater than all earlier identifiers of this generator.
     func next() -> DownloadID {
         let now = UInt64(clamping: WallClock.milliseconds)
         return last.withLock { last in

@@ -22,6 +22,8 @@ final class LiveDownload: TransferObserver {
         case close
     }
 
+    /// The state of a running download, behind a lock: its entry in the registry, the last report of its transfer and
+    /// the reason to end it.
     private struct Fields {
         var record: RegisteredDownload
         var request: DownloadRequest
@@ -32,7 +34,8 @@ final class LiveDownload: TransferObserver {
         var unwrittenChange: RegistryChange?
         var intent = Intent.none
         var runner: TransferRunner?
-        /// A closure that is called once, when a command such as pause ends the transfer.
+        /// A closure that is called once, when a command such as pause ends the transfer, so that the caller does not
+        /// wait any longer for a new link.
         var ending: (@Sendable () -> Void)?
         var isOver = false
         var endState: RegisteredState?
@@ -94,8 +97,9 @@ final class LiveDownload: TransferObserver {
         return .serverWait(wait.remaining, wait.reason)
     }
 
-    /// Ends the transfer for a long pause that the server requested, unless it is already to end. A transfer with a
-    /// maximum number of attempts continues, to count its attempts.
+    /// Ends the transfer during a long pause that the server requested, so that another download can run. A transfer
+    /// that is already to end is unchanged. A transfer with a maximum number of attempts continues, to count its
+    /// attempts.
     private func makeRoom(_ wait: Intent) {
         let runner = fields.withLock { fields -> TransferRunner? in
             guard case .none = fields.intent, fields.request.maximumTries == nil, !fields.isOver else { return nil }
@@ -119,8 +123,8 @@ final class LiveDownload: TransferObserver {
 
     var snapshot: DownloadSnapshot { fields.withLock { Self.snapshot($0) } }
 
-    /// Returns the current snapshot if it changed since the last call or publication; `nil` otherwise, and after the
-    /// end.
+    /// Returns the current snapshot, to be published, if it changed since the last call or publication; `nil`
+    /// otherwise, and after the end of the transfer.
     func takeDirtySnapshot() -> DownloadSnapshot? {
         fields.withLock { fields in
             guard fields.isDirty, !fields.isOver else { return nil }
@@ -174,6 +178,7 @@ final class LiveDownload: TransferObserver {
         }
     }
 
+    /// The maximum number of timeline notes that are kept while the registry cannot be written.
     private static let mostNotes = 100
 
     /// Sets the runner, the object that runs the transfer. Stops the runner at once if a command has already asked for
@@ -202,8 +207,8 @@ final class LiveDownload: TransferObserver {
         return intent
     }
 
-    /// Calls `body` once when a command such as pause ends the transfer, or now if a command already has. `nil` removes
-    /// an earlier closure.
+    /// Calls `body` once when a command such as pause ends the transfer, or now if a command already has. Used to stop
+    /// waiting for a new link. `nil` removes an earlier closure.
     func whenEnding(_ body: (@Sendable () -> Void)?) {
         let isEnding = fields.withLock { fields in
             fields.ending = fields.intent.isCommand ? nil : body
@@ -223,7 +228,7 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// The reason why the transfer is to end.
+    /// The reason why the transfer is to end; `none` if no command or pause of the server ends it.
     var intent: Intent { fields.withLock { $0.intent } }
 
     /// A Boolean value that indicates whether the transfer waits for its next request, or is ending for a long pause
@@ -277,7 +282,8 @@ final class LiveDownload: TransferObserver {
 }
 
 extension LiveDownload.Intent {
-    /// The purpose that the transfer is stopped with, which decides how much is made durable first.
+    /// The purpose to pass to the transfer when it is stopped for this reason. It decides how much data is synced to
+    /// disk before the transfer ends.
     var purpose: StopPurpose {
         switch self {
         case .close: .close
@@ -286,8 +292,8 @@ extension LiveDownload.Intent {
         }
     }
 
-    /// A Boolean value that indicates whether a command, such as pause or the close of the downloader, is the reason to
-    /// end.
+    /// A Boolean value that indicates whether the transfer is to end because of a command, such as pause or the close
+    /// of the downloader, and not because of the server.
     var isCommand: Bool {
         switch self {
         case .none, .serverWait: false

@@ -4,7 +4,7 @@ import TowlineDisk
 import TowlineEngine
 import TowlineThreads
 
-/// The implementation of the disk operations with the local file system, on threads that may block.
+/// The disk operations of a `Downloader` on the local file system. They run on threads that may block.
 struct LocalFiles: DownloadFiles {
     let storage: FileStorage
 
@@ -79,8 +79,8 @@ struct LocalFiles: DownloadFiles {
         return sources(record).contains(report.record.source)
     }
 
-    /// Returns the URLs that the journal or the finished file of this download may contain as their source. They are
-    /// the current URL and the URL of the original request, without secrets.
+    /// Returns the URLs that the journal or the finished file of this download may contain as their source, to
+    /// recognize its files. They are the current URL and the URL of the original request, without secrets.
     private func sources(_ record: RegisteredDownload) -> [String] {
         let first = record.identity.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().first
         return [record.source, first.map { String($0) } ?? ""].compactMap { try? HTTPURL(parsing: $0).withoutSecrets }

@@ -2,7 +2,7 @@ import TowlineCore
 import TowlineEngine
 
 extension RegisteredDownload {
-    /// Creates the entry of a new download. Throws the error of the first invalid value of the request.
+    /// Creates the registry entry of a new download. Throws the error of the first invalid value of the request.
     init(_ id: DownloadID, _ request: DownloadRequest) throws(TowlineError) {
         // Rejects requests that cannot run.
         _ = try request.options(known: nil)
@@ -73,10 +73,11 @@ extension RegistryChange {
         }
     }
 
-    /// Sets the new directory and the new name of the file.
+    /// Sets the directory and the name of the file, for example after a follow-up moved it.
     mutating func setPlace(_ place: Place) { (directory, name) = (place.directory, place.name) }
 
-    /// Adds a note to the timeline of the download, with a stable name for programs (`kind`) and a text for people.
+    /// Adds a note to the timeline (the history) of the download, with a stable name for programs (`kind`) and a text
+    /// for people.
     mutating func note(_ kind: String, _ message: String) {
         entries.append(TimelineNote(time: WallClock.milliseconds, kind: kind, message: message))
     }

@@ -15,8 +15,8 @@ final class TransferReading: Sendable {
 
     deinit { Task { [runner, number] in await runner.closeReader(number) } }
 
-    /// The description of the transfer's bytes. Waits until a response arrived or bytes of an earlier transfer exist.
-    /// `nil` if the transfer ended before.
+    /// The length and version of the file that the transfer receives. Waits until a response arrived or bytes of an
+    /// earlier transfer exist. `nil` if the transfer ended before.
     var begun: TransferContent? {
         get async {
             repeat {
@@ -42,8 +42,8 @@ final class TransferReading: Sendable {
         try await runner.read(number, range, atMost: count, generation: generation)
     }
 
-    /// Waits 10 ms, before a reader looks for its bytes again: a transfer that just ended still counts as running for a
-    /// moment. Throws `cancelled` if the task is cancelled.
+    /// Waits 10 ms before a reader looks again for a transfer or a file with its bytes: a transfer that just ended
+    /// still counts as running for a moment. Throws `cancelled` if the task is cancelled.
     static func pause() async throws(TowlineError) {
         do { try await Task.sleep(for: .milliseconds(10)) } catch {
             throw ContentCursor.cancelled

@@ -5,8 +5,8 @@ import TowlineCurl
 import TowlineEngine
 import TowlineSystem
 
-/// The implementation of follow-ups: unpacks archives, moves files and runs programs on this machine, and sends
-/// notifications.
+/// Performs the follow-ups of finished downloads: unpacks archives, moves files and runs programs on this machine, and
+/// sends notifications.
 struct LocalFollowUps: FollowUpPerformer {
     func perform(_ followUp: FollowUp, of file: FinishedFile) async throws(TowlineError) -> String? {
         switch followUp {
@@ -36,7 +36,7 @@ struct LocalFollowUps: FollowUpPerformer {
         }
     }
 
-    /// Deletes the archive that was unpacked. A missing file is no error: a kill may have followed the deletion.
+    /// Deletes the archive after it was unpacked. A missing file is no error: a kill may have followed the deletion.
     private func delete(_ file: FinishedFile) throws(TowlineError) {
         guard unlink(file.path) != 0, errno != ENOENT else { return }
         let number = errno

@@ -29,11 +29,11 @@ extension DownloadRequest: CustomStringConvertible, CustomDebugStringConvertible
 }
 
 extension DownloadRequest.Header: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The name of the field. The value may be a secret.
+    /// The name of the header field. The value may be a secret and is not shown.
     public var description: String { "\(name): …" }
     /// The same as `description`.
     public var debugDescription: String { description }
-    /// The name of the field.
+    /// The name of the field only, for `dump` and debuggers, which must not show a secret.
     public var customMirror: Mirror { Mirror(self, children: ["name": name], displayStyle: .struct) }
 }
 
@@ -42,7 +42,7 @@ extension RenewedLink: CustomStringConvertible, CustomDebugStringConvertible, Cu
     public var description: String { url.withoutSecrets }
     /// The same as `description`.
     public var debugDescription: String { description }
-    /// The URL without its secrets.
+    /// The URL without its secrets, for `dump` and debuggers.
     public var customMirror: Mirror { Mirror(self, children: ["url": url.withoutSecrets], displayStyle: .struct) }
 }
 
@@ -60,21 +60,22 @@ extension FollowUp: CustomStringConvertible, CustomDebugStringConvertible, Custo
 
     /// The same as `description`.
     public var debugDescription: String { description }
-    /// The description as the only child.
+    /// The description as the only child, so that `dump` and debuggers show no secret.
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .enum) }
 }
 
 extension Download: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The identifier of the download.
+    /// The identifier of the download as text.
     public var description: String { id.description }
     /// The same as `description`.
     public var debugDescription: String { description }
-    /// The identifier of the download.
+    /// The identifier of the download, for `dump` and debuggers.
     public var customMirror: Mirror { Mirror(self, children: ["id": id], displayStyle: .struct) }
 }
 
 extension Downloader: CustomReflectable {
-    /// The notices. The list of downloads and its secrets are not reflected.
+    /// The notices about repaired problems, for `dump` and debuggers. The list of downloads and its secrets are not
+    /// shown.
     public var customMirror: Mirror { Mirror(self, children: ["notices": notices], displayStyle: .class) }
 }
 

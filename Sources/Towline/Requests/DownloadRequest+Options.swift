@@ -44,8 +44,8 @@ extension DownloadRequest {
         if let fields = link.headers { headers = fields }
     }
 
-    /// Removes the secrets of a finished download, which only a transfer needs: credentials, header fields, cookies,
-    /// the proxy and secret parts of URLs.
+    /// Removes the secrets of the request: credentials, header fields, cookies, the proxy and secret parts of URLs.
+    /// Only a transfer needs them, so a finished download does not keep them.
     mutating func forgetSecrets() {
         (user, proxy, cookies, headers) = (nil, nil, nil, [])
         url = Self.withoutSecrets(url)

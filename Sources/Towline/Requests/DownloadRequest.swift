@@ -86,7 +86,7 @@ public struct DownloadRequest: Hashable, Sendable {
         self.destination = destination
     }
 
-    /// Accesses an option of the transfer.
+    /// Accesses an option of the transfer as a member of the request, such as `request.connections`.
     public subscript<Value>(dynamicMember option: WritableKeyPath<TransferOptions, Value>) -> Value {
         get { options[keyPath: option] }
         set { options[keyPath: option] = newValue }

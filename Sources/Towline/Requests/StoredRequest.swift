@@ -2,7 +2,7 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// The JSON encoding of download requests in the registry, the database of all downloads.
+/// Encodes download requests as JSON for the registry, the database of all downloads, and decodes them.
 enum StoredRequest {
     static func encode(_ request: DownloadRequest) throws(TowlineError) -> [UInt8] {
         do {
@@ -21,8 +21,8 @@ enum StoredRequest {
     }
 }
 
-/// The JSON object contains the options of the transfer. Members that an older version did not store have their default
-/// values.
+/// The JSON form of a request in the registry, with the options of the transfer in the same object. Members that an
+/// older version did not store have their default values.
 extension DownloadRequest: Codable {
     private enum CodingKeys: String, CodingKey {
         case url, destination, headers, cookies, user, priority, group, metadata, startsPaused, followUps, proxy
@@ -31,7 +31,7 @@ extension DownloadRequest: Codable {
         case mirrors = "otherURLs"
     }
 
-    /// Decodes a request.
+    /// Decodes a request that the registry stores.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         url = try values.decode(URL.self, forKey: .url)
@@ -51,7 +51,7 @@ extension DownloadRequest: Codable {
         options = try TransferOptions(from: decoder)
     }
 
-    /// Encodes the request, including its secrets.
+    /// Encodes the request for the registry, including its secrets.
     public func encode(to encoder: any Encoder) throws {
         var values = encoder.container(keyedBy: CodingKeys.self)
         try values.encode(url, forKey: .url)

@@ -1,7 +1,8 @@
 public import Foundation
 public import TowlineCore
 
-/// Texts for an alert of an app. They are in English; ``TowlineCore/TowlineError/code`` is the key for translations.
+/// Texts about an error for an alert of an app. They are in English; ``TowlineCore/TowlineError/code`` is the key for
+/// translations.
 extension TowlineError: LocalizedError {
     /// The same as `message`.
     public var errorDescription: String? { message }
@@ -9,7 +10,7 @@ extension TowlineError: LocalizedError {
     /// The kind of problem in one sentence, without the name of a file or server.
     public var failureReason: String? { Self.texts[code]?.reason }
 
-    /// A suggestion to the user, in one sentence; `nil` if nothing helps.
+    /// A suggestion to the user how to solve the problem, in one sentence; `nil` if no action helps.
     public var recoverySuggestion: String? { networkFailure.flatMap { Self.advice[$0] } ?? Self.texts[code]?.advice }
 
     private static let texts: [Code: (reason: String, advice: String?)] = [

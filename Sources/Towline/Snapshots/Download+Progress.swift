@@ -23,13 +23,15 @@ extension Download {
     }
 }
 
-/// An adapter that copies snapshots into a `Progress`.
+/// An adapter that copies the snapshots of a download into a `Progress`, and passes its pause and cancel to the
+/// download.
 ///
 /// `@unchecked Sendable`: the documentation of `Progress` allows use from any thread, but the type is not `Sendable`
 /// on Linux.
 private final class ProgressFollower: @unchecked Sendable {
     private weak var progress: Progress?
-    /// `true` while the follower itself pauses, resumes or cancels the object, whose handlers then must do nothing.
+    /// `true` while the follower itself pauses, resumes or cancels the `Progress`, whose handlers then must not send a
+    /// command to the download.
     private let isFollowing = Atomic<Bool>(false)
 
     init(_ progress: Progress) { self.progress = progress }

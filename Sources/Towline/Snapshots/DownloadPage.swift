@@ -12,13 +12,13 @@ public struct DownloadPage: Hashable, Sendable {
 public struct DownloadSequence: AsyncSequence, Sendable {
     /// The snapshot of a download.
     public typealias Element = DownloadSnapshot
-    /// An error of the list, or `closed`.
+    /// The error that ends the sequence: an error of reading the list, or `closed`.
     public typealias Failure = TowlineError
 
     let downloader: Downloader
     let query: DownloadQuery
 
-    /// The iterator, which holds one page of the list.
+    /// The iterator over the snapshots, which holds one page of the list in memory.
     public struct Iterator: AsyncIteratorProtocol {
         let downloader: Downloader
         /// The query for the next page; `nil` after the last one.

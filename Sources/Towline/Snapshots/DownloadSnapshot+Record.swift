@@ -102,7 +102,8 @@ extension TowlineError {
             networkFailure: words.dropFirst().first.flatMap { NetworkFailure(name: $0) })
     }
 
-    /// The code and the network failure as the text that the registry stores as the reason code of a failed download.
+    /// The code of the error and its network failure, as the text that the registry stores as the reason code of a
+    /// failed download.
     var storedCode: String { networkFailure.map { "\(code) \($0)" } ?? code.description }
 }
 

@@ -4,6 +4,7 @@ import TowlineCore
 /// A queue of the unread events of one reader, with at most one change for each download and `maximumNotes` other
 /// events, such as timeline notes. The size is limited because downloads do not wait for a slow reader.
 final class EventMailbox: Sendable {
+    /// The unread events of a mailbox, and the reader that waits for the next one.
     fileprivate struct Contents {
         var order: [DownloadID] = []
         var first = 0
@@ -15,6 +16,7 @@ final class EventMailbox: Sendable {
         var reader: CheckedContinuation<Void, Never>?
     }
 
+    /// The maximum number of unread timeline notes and errors. Further ones are only counted.
     private static let maximumNotes = 1000
     private let contents: Mutex<Contents> = Mutex(Contents())
 

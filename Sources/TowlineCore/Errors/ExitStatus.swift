@@ -25,7 +25,7 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
     /// The command was terminated by SIGTERM; all bytes are kept.
     case terminated = 143
 
-    /// Creates the status that reports `error`.
+    /// Creates the exit status of `tow` for a command that failed with `error`.
     package init(_ error: TowlineError) {
         switch error.code {
         case .unusableURL, .unusableHeader, .unusableOption: self = .usage

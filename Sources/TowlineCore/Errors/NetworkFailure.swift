@@ -28,7 +28,8 @@ extension TowlineError {
 
         private init(_ name: String) { description = name }
 
-        /// Creates the failure with a name, as in `description`. Returns `nil` for an unknown name.
+        /// Creates the network failure whose stable name, as in `description`, is `name`. Returns `nil` for an unknown
+        /// name.
         package init?(name: String) {
             let known: [NetworkFailure] = [
                 .hostNotFound, .connectionFailed, .connectionTimedOut, .connectionLost, .responseTimedOut,
@@ -38,7 +39,8 @@ extension TowlineError {
             self = failure
         }
 
-        /// Creates the public form of a transport's failure. Returns `nil` if the cause is on this machine or unknown.
+        /// Creates the public value for a failure that the HTTP transport reported. Returns `nil` if the failure
+        /// occurred on this machine or its cause is unknown.
         package init?(_ kind: TransportFailure.Kind) {
             switch kind {
             // Equal for both: a client that may use public addresses only must not learn which names exist.

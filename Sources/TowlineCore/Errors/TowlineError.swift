@@ -50,7 +50,7 @@ extension TowlineError {
         private let base: Base
         private init(_ base: Base) { self.base = base }
 
-        /// Creates the code with a name, as in `description`. Returns `nil` for an unknown name.
+        /// Creates the error code whose stable name, as in `description`, is `name`. Returns `nil` for an unknown name.
         package init?(name: String) {
             guard let base = Base(rawValue: name) else { return nil }
             self.base = base

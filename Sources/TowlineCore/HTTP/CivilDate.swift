@@ -1,4 +1,5 @@
-/// A day of the proleptic Gregorian calendar, years 0 to 9999.
+/// A day of the proleptic Gregorian calendar, years 0 to 9999. Converts dates of header fields to and from numbers of
+/// days.
 struct CivilDate {
     let year: Int64
     let month: Int64
@@ -39,7 +40,7 @@ struct CivilDate {
     }
 }
 
-/// Returns the quotient rounded down, also for negative dividends.
+/// Returns the quotient rounded down, also for negative dividends, so that times before 1970 get the correct day.
 func floorDivision(_ dividend: Int64, _ divisor: Int64) -> Int64 {
     let quotient = dividend / divisor
     return dividend % divisor < 0 ? quotient - 1 : quotient

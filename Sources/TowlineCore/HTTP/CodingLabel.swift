@@ -1,4 +1,5 @@
-/// A Content-Encoding that only labels the kind of the stored file: `src.tar.gz` sent with `Content-Encoding: gzip`.
+/// A value of the header field Content-Encoding that only names the type of the stored file: `src.tar.gz` sent with
+/// `Content-Encoding: gzip`.
 ///
 /// Apache (`AddEncoding`), Twisted and object stores send such labels. The body is the stored file, and its ranges are
 /// ranges of the stored bytes. The label is ignored if the name and the first bytes of the file agree.
@@ -42,7 +43,8 @@ package enum CodingLabel: Hashable, Sendable {
         return Set(names).flatMap { signatures(ofName: $0, facts.contentCoding ?? "") }
     }
 
-    /// Returns whether a body, by its first `bytes`, begins with one of the signatures; `nil` if more bytes are needed.
+    /// Returns whether a body, by its first `bytes`, begins with one of the signatures, so that its Content-Encoding is
+    /// only a label; `nil` if more bytes are needed.
     package static func agrees(_ bytes: some Collection<UInt8>, with signatures: [[UInt8]]) -> Bool? {
         if signatures.contains(where: { bytes.starts(with: $0) }) { return true }
         return signatures.contains { $0.count > bytes.count && $0.starts(with: bytes) } ? nil : false
@@ -68,7 +70,8 @@ package enum CodingLabel: Hashable, Sendable {
         }
     }
 
-    /// The codings of IANA's registry, and compression formats that servers name without registration.
+    /// The known content codings: those of IANA's registry, and compression formats that servers name without
+    /// registration.
     private static let codings: Set<String> = [
         "gzip", "deflate", "br", "zstd", "compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm", "bzip2", "bz2",
         "xz", "lzma", "lz4", "snappy", "zip",
@@ -84,6 +87,7 @@ package enum CodingLabel: Hashable, Sendable {
         return kinds.filter { $0.types.contains(type) }.flatMap(\.signatures)
     }
 
+    /// A type of file: the extensions of its names, and the byte sequences that its files begin with.
     private struct Kind {
         let types: Set<String>
         let signatures: [[UInt8]]

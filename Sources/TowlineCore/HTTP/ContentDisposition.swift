@@ -1,4 +1,4 @@
-/// The file name that a server proposes (RFC 6266).
+/// A parser of the file name that a server proposes in the header field `Content-Disposition` (RFC 6266).
 package enum ContentDisposition {
     /// Returns the name in `Content-Disposition`: `filename*` before `filename`, with percent-encoding decoded for
     /// `filename*` only. `nil` if no name is present, the name is empty, or lines or parameters contradict each other.
@@ -36,13 +36,14 @@ package enum ContentDisposition {
         return parameters
     }
 
-    /// Reads bytes that are not UTF-8 as ISO-8859-1 (RFC 6266 §4.3). Decodes encoded words of mail, as browsers do.
+    /// Decodes the value of the parameter `filename`: bytes that are not UTF-8 are read as ISO-8859-1 (RFC 6266 §4.3),
+    /// and encoded words of mail are decoded, as in browsers.
     private static func decodedPlain(_ value: String) -> String {
         let text = ByteText.readable(value)
         return value.utf8.contains(0x3F) ? EncodedWords.decoded(text) : text
     }
 
-    /// Reads a quoted string, or otherwise the bytes up to the `;`.
+    /// Reads the value of a parameter: a quoted string, or otherwise the bytes up to the `;`.
     private static func parameterValue(_ scanner: inout FieldScanner) -> String? {
         if scanner.next == 0x22 { return scanner.quotedString() }
         let raw = scanner.take { $0 != 0x3B }
@@ -50,8 +51,9 @@ package enum ContentDisposition {
         return String(decoding: raw[..<end], as: UTF8.self)
     }
 
-    /// Decodes `charset'language'value` (RFC 8187 §3.2.1) in UTF-8 or ISO-8859-1. `nil` for another charset, an invalid
-    /// escape, and bytes that are invalid in the charset: the caller then uses `filename` (RFC 6266 §4.3).
+    /// Decodes the value of the parameter `filename*`, `charset'language'value` (RFC 8187 §3.2.1), in UTF-8 or
+    /// ISO-8859-1. `nil` for another charset, an invalid escape, and bytes that are invalid in the charset: the caller
+    /// then uses `filename` (RFC 6266 §4.3).
     private static func decodedExtendedValue(_ text: String) -> String? {
         let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let bytes = PercentEncoding.decoded(parts[2]) else { return nil }

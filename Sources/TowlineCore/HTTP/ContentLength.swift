@@ -1,6 +1,6 @@
 /// A parser of `Content-Length` (RFC 9110 §8.6).
 package enum ContentLength {
-    /// The result of parsing the field.
+    /// The result of parsing the `Content-Length` of a response.
     package enum Result: Hashable, Sendable {
         /// The field is absent.
         case absent

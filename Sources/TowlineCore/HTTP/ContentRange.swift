@@ -1,4 +1,4 @@
-/// A `Content-Range` field (RFC 9110 §14.4).
+/// A parsed `Content-Range` field (RFC 9110 §14.4), which names the part of the file that a response contains.
 package enum ContentRange: Hashable, Sendable {
     /// `bytes 0-99/1234` or `bytes 0-99/*`: the range of the body and, unless `*`, the complete length. The range is
     /// never empty and never ends beyond the complete length.
@@ -6,9 +6,9 @@ package enum ContentRange: Hashable, Sendable {
     /// `bytes */1234`: the file contains no byte of the requested range. Sent with 416.
     case unsatisfied(completeLength: Int64)
 
-    /// Parses a field value. `nil` for an invalid value (RFC 9110 §14.4: last before first, a complete length not above
-    /// last), another unit, `*/*`, a number beyond `Int64`, or other text around it. The bytes of such a response are
-    /// never joined with others.
+    /// Parses the value of the field. `nil` for an invalid value (RFC 9110 §14.4: last before first, a complete length
+    /// not above last), another unit, `*/*`, a number beyond `Int64`, or other text around it. The bytes of such a
+    /// response are never joined with others.
     package init?(fieldValue: String) {
         var scanner = FieldScanner(fieldValue)
         guard scanner.skip(word: "bytes"), scanner.skip(" ") else { return nil }

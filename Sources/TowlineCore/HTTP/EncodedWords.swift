@@ -1,4 +1,5 @@
-/// A decoder of encoded words (RFC 2047), which servers with code for mail send in `filename=` and browsers decode.
+/// A decoder of encoded words (RFC 2047) in file names: servers with code for mail send them in `filename=`, and
+/// browsers decode them.
 enum EncodedWords {
     /// Returns the text with its encoded words decoded. A word in a charset other than UTF-8, US-ASCII and ISO-8859-1,
     /// or with an invalid encoding, is unchanged.

@@ -4,14 +4,14 @@
 /// A value with invalid syntax, such as a value without quotes, is not a strong validator. An equal value in a later
 /// response counts like a weak validator.
 package struct EntityTag: Hashable, Sendable {
-    /// The maximum length in bytes of a value with invalid syntax.
+    /// The maximum length in bytes of a value with invalid syntax; a longer value is treated as absent.
     private static let longestMalformed = 256
 
     /// The original field value without white space around it.
     package let fieldValue: String
-    /// `true` if the value is `[ "W/" ] DQUOTE *etagc DQUOTE`.
+    /// `true` if the value has valid syntax, `[ "W/" ] DQUOTE *etagc DQUOTE`.
     package let isWellFormed: Bool
-    /// `true` if the value begins with `W/`.
+    /// `true` if the value begins with `W/`: an equal tag does not prove that two responses have the same bytes.
     package var isWeak: Bool { fieldValue.hasPrefix("W/") }
     /// `true` if an equal tag proves that two responses have the same bytes (a strong validator).
     package var isStrong: Bool { isWellFormed && !isWeak }
@@ -32,15 +32,17 @@ package struct EntityTag: Hashable, Sendable {
         else { return nil }
     }
 
-    /// Compares strongly (RFC 9110 §8.8.3.2): both tags are strong and equal.
+    /// Returns whether both tags are strong and equal, which proves that two responses have the same bytes (RFC 9110
+    /// §8.8.3.2).
     package func matchesStrongly(_ other: EntityTag) -> Bool {
         isStrong && other.isStrong && fieldValue.utf8.elementsEqual(other.fieldValue.utf8)
     }
 
-    /// Compares weakly (RFC 9110 §8.8.3.2): ignores `W/` and, in addition to the RFC, missing quotes.
+    /// Returns whether the tags are equal without `W/` and, in addition to the RFC, without quotes (weak comparison,
+    /// RFC 9110 §8.8.3.2).
     package func matchesWeakly(_ other: EntityTag) -> Bool { opaqueTag.elementsEqual(other.opaqueTag) }
 
-    /// The value without `W/` and without the quotes.
+    /// The value without `W/` and without the quotes, for the weak comparison.
     private var opaqueTag: Substring.UTF8View {
         var opaque = fieldValue[...]
         if opaque.hasPrefix("W/") || opaque.hasPrefix("w/") { opaque = opaque.dropFirst(2) }

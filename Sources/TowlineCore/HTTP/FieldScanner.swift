@@ -19,7 +19,7 @@ struct FieldScanner {
         return true
     }
 
-    /// Takes the next byte; `nil` at the end.
+    /// Takes the next byte and returns it; `nil` at the end of the field value.
     mutating func take() -> UInt8? {
         guard let next else { return nil }
         index += 1
@@ -46,7 +46,7 @@ struct FieldScanner {
         while let next, next == 0x20 || next == 0x09 { index += 1 }
     }
 
-    /// Takes bytes while `belongs` returns true; the result may be empty.
+    /// Takes bytes while `belongs` returns `true`, and returns them; the result may be empty.
     mutating func take(while belongs: (UInt8) -> Bool) -> ArraySlice<UInt8> {
         let start = index
         while let next, belongs(next) { index += 1 }

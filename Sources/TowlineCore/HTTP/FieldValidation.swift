@@ -54,8 +54,8 @@ package enum FieldValidation {
         value.utf8.allSatisfy { $0 == 0x09 || !ASCII.isControl($0) }
     }
 
-    /// The fields that only Towline sets. Ranges and conditions decide which bytes may be joined; the other fields
-    /// frame the message or belong to the connection.
+    /// The names of the header fields that a user cannot add, because only Towline sets them. Ranges and conditions
+    /// decide which bytes may be joined; the other fields frame the message or belong to the connection.
     private static let ownFields: Set<String> = [
         "range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
         "content-length", "transfer-encoding", "te", "trailer", "connection", "keep-alive", "proxy-connection",

@@ -63,7 +63,8 @@ extension HTTPDate {
     /// Returns the letters of a three-letter name as one number, for fast comparison.
     private static func word(_ name: String) -> UInt32 { name.utf8.reduce(0) { $0 << 8 | UInt32($1) } }
 
-    /// Reads `06 Nov 1994 08:49:37 GMT`.
+    /// Reads a date in the usual form (IMF-fixdate) after the name of the day: `06 Nov 1994 08:49:37 GMT`. Returns the
+    /// seconds since 1970, or `nil` for another form.
     private static func fixdate(_ scanner: inout FieldScanner) -> Int64? {
         guard let day = scanner.number(digits: 2), scanner.skip(" "), let month = monthNumber(&scanner),
             scanner.skip(" "), let year = scanner.number(digits: 4), scanner.skip(" "),
@@ -72,7 +73,8 @@ extension HTTPDate {
         return seconds(year: year, month: month, day: day, time: time)
     }
 
-    /// Reads `06-Nov-94 08:49:37 GMT`.
+    /// Reads a date in the form of RFC 850 after the name of the day: `06-Nov-94 08:49:37 GMT`. Returns the seconds
+    /// since 1970, or `nil` for another form.
     private static func rfc850(_ scanner: inout FieldScanner, now: HTTPDate?) -> Int64? {
         guard let day = scanner.number(digits: 2), scanner.skip("-"), let month = monthNumber(&scanner),
             scanner.skip("-"), let shortYear = scanner.number(digits: 2), scanner.skip(" "),
@@ -90,7 +92,8 @@ extension HTTPDate {
         return nil
     }
 
-    /// Reads `Nov  6 08:49:37 1994`.
+    /// Reads a date in the form of asctime after the name of the day: `Nov  6 08:49:37 1994`. Returns the seconds since
+    /// 1970, or `nil` for another form.
     private static func asctime(_ scanner: inout FieldScanner) -> Int64? {
         guard let month = monthNumber(&scanner), scanner.skip(" "),
             let day = scanner.skip(" ") ? scanner.number(digits: 1) : scanner.number(digits: 2), scanner.skip(" "),

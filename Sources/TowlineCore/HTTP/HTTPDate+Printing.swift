@@ -1,9 +1,9 @@
 extension HTTPDate {
-    /// 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z: the limits of a year with four digits.
+    /// 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z: the first and the last date whose year has four digits.
     private static let earliest = HTTPDate(secondsSince1970: -62_167_219_200)
     private static let latest = HTTPDate(secondsSince1970: 253_402_300_799)
 
-    /// The date, or the nearest date whose year has four digits.
+    /// This date, or the nearest date whose year has four digits, so that it can be printed.
     var clamped: HTTPDate { min(max(self, Self.earliest), Self.latest) }
 
     /// The date as an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`. A date outside the years 0 to 9999 is printed as

@@ -1,13 +1,13 @@
-/// The fields of one request or response head, in their original order. Names are compared without case
-/// (RFC 9110 §5.1). Values are kept byte for byte, without the white space around them.
+/// The header fields of one request or response, in their original order. Names are compared without case (RFC 9110
+/// §5.1). Values are kept byte for byte, without the white space around them.
 package struct HTTPFields: Hashable, Sendable {
-    /// A field line.
+    /// A header field: one line with a name and a value.
     package struct Field: Hashable, Sendable {
         /// The name with its original case.
         package let name: String
         /// The value without surrounding white space.
         package let value: String
-        /// A 6-bit hash of the name, which lets a search skip most lines with other names.
+        /// A 6-bit hash of the name, with which a search by name skips most lines with other names.
         fileprivate let kind: UInt8
 
         /// Creates a field line.
@@ -20,22 +20,22 @@ package struct HTTPFields: Hashable, Sendable {
 
     /// The field lines in order.
     package private(set) var lines: [Field] = []
-    /// A bit set of the hashes (`Field.kind`) of all names. Each head is searched for twenty names, and most of them
-    /// are absent.
+    /// A bit set of the hashes (`Field.kind`) of all names, so that a search for an absent name ends at once. Each head
+    /// is searched for twenty names, and most of them are absent.
     private var kinds: UInt64 = 0
 
-    /// Creates an empty list.
+    /// Creates an empty list of header fields.
     package init() {}
 
-    /// Creates fields from pairs of name and value.
+    /// Creates header fields from pairs of name and value.
     package init(_ pairs: [(String, String)]) {
         for (name, value) in pairs { append(name: name, value: value) }
     }
 
-    /// Adds a line at the end.
+    /// Adds a header field at the end.
     package mutating func append(name: String, value: String) { append(Field(name: name, value: value)) }
 
-    /// Adds a line at the end.
+    /// Adds a header field at the end.
     package mutating func append(_ field: Field) {
         // Most heads have at most 12 fields.
         if lines.isEmpty { lines.reserveCapacity(12) }
@@ -58,7 +58,7 @@ package struct HTTPFields: Hashable, Sendable {
     /// Removes all lines with the given name.
     package mutating func removeAll(named name: String) { lines.removeAll { HTTPFields.equalNames($0.name, name) } }
 
-    /// Replaces the value of the last line, if any.
+    /// Replaces the value of the last line, if any, after the parser of a response head has read its continuation line.
     package mutating func replaceLastValue(by value: String) {
         guard let last = lines.popLast() else { return }
         append(name: last.name, value: value)

@@ -13,7 +13,8 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
     /// A reflection mirror without children, so that `dump` and failing tests show no secret.
     package var customMirror: Mirror { Mirror(self, children: []) }
 
-    /// The effect of a query parameter on the file that the URL returns, by its name in lower case.
+    /// The effect of a query parameter on the file that the URL returns. It decides whether the value of the parameter
+    /// is hidden in messages.
     private enum Parameter {
         /// The parameter selects the file.
         case plain
@@ -29,9 +30,9 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         "x-oss-signature", "x-oss-credential", "x-oss-security-token", "hdnea", "hdnts", "hdntl",
     ]
 
-    /// Common words that are the names of signatures only if the query also has one of the listed names: Amazon S3
-    /// (version 2), Google and Alibaba likewise, CloudFront, Azure (whose `se`, `sp` and `sv` give the time and the
-    /// rights, and remain).
+    /// Parameter names that count as signatures of a link only if the query also has one of the names listed for them,
+    /// because they are common words: Amazon S3 (version 2), Google and Alibaba likewise, CloudFront, Azure (whose
+    /// `se`, `sp` and `sv` give the time and the rights, and remain).
     private static let kin: [String: Set<String>] = {
         let signers: Set<String> = ["awsaccesskeyid", "googleaccessid", "ossaccesskeyid", "key-pair-id"]
         var kin = Dictionary(uniqueKeysWithValues: signers.map { ($0, Set(["signature"])) })
@@ -43,7 +44,7 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         return kin
     }()
 
-    /// The words of `kin` whose values are secrets in every URL, unlike those of `policy` and `key-pair-id`.
+    /// The names in `kin` whose values are hidden in every URL, unlike the values of `policy` and `key-pair-id`.
     private static let loneSecrets: Set<String> = [
         "awsaccesskeyid", "googleaccessid", "ossaccesskeyid", "signature", "security-token", "sig", "hmac",
     ]
@@ -54,6 +55,8 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         "client_secret", "password", "passwd", "pwd", "jwt", "session", "sessionid", "session_id",
     ]
 
+    /// Returns the effect of a query parameter by its name, which decides whether its value is hidden.
+    ///
     /// - Parameter names: the names of all parameters of the query, in lower case.
     private static func kind(of name: String, beside names: Set<String>) -> Parameter {
         if signatures.contains(name) { return .signature }

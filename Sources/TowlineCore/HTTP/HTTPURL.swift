@@ -38,7 +38,8 @@ package struct HTTPURL: Hashable, Sendable {
             return text
         }
 
-        /// Appends the description to a text, and reserves space in the text for `more` further bytes.
+        /// Appends `scheme://host:port`, as in `description`, to a URL that is being built, and reserves space in the
+        /// text for `more` further bytes.
         func write(to text: inout String, beside more: Int) {
             text.reserveCapacity(text.utf8.count + host.utf8.count + 16 + more)
             text += scheme.rawValue

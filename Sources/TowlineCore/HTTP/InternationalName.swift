@@ -38,7 +38,7 @@ enum InternationalName {
 
     // MARK: Composition
 
-    /// Returns the text with each letter and its marks as one scalar if Unicode has such a scalar (NFC): files and
+    /// Returns a host name with each letter and its marks as one scalar if Unicode has such a scalar (NFC): files and
     /// keyboards of some systems use `u` and a diaeresis for `ü`, which is a different name in DNS.
     private static func composed(_ text: String) -> String {
         var result = ""

@@ -25,10 +25,11 @@ package enum LinkExpiry {
         return ends.min()
     }
 
-    /// Returns whether a value is a time from 2001 to 5138. Smaller values are relative, larger values are not seconds.
+    /// Returns whether the value of a parameter such as `Expires` is a time from 2001 to 5138. Smaller values are
+    /// relative, larger values are not seconds.
     private static func isTime(_ value: Int64) -> Bool { (1_000_000_000..<100_000_000_000).contains(value) }
 
-    /// Returns the first value of each parameter, percent-decoded, by the parameter's name in lower case.
+    /// Returns the first value of each query parameter, percent-decoded, by the parameter's name in lower case.
     private static func parameters(_ query: Substring) -> [String: [UInt8]] {
         var values: [String: [UInt8]] = [:]
         for pair in query.split(separator: "&") {
@@ -71,7 +72,7 @@ package enum LinkExpiry {
         return time - offset
     }
 
-    /// Returns the offset of `Z` or `+hh:mm` from UTC, in seconds; `nil` for another text.
+    /// Returns the offset of a time zone, `Z` or `+hh:mm`, from UTC in seconds; `nil` for another text.
     private static func offset(_ text: ArraySlice<UInt8>) -> Int64? {
         let bytes = Array(text)
         if bytes == [0x5A] { return 0 }

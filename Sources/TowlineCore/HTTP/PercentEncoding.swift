@@ -1,4 +1,4 @@
-/// Percent-encoding (RFC 3986 §2.1).
+/// Conversion between bytes and their percent-encoded form in a URL (RFC 3986 §2.1).
 package enum PercentEncoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
 

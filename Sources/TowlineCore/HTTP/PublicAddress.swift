@@ -15,9 +15,10 @@ package enum PublicAddress {
         }
     }
 
-    /// An address of this machine, with the length of its network prefix in bits.
+    /// An address of this machine, with the length of its network prefix in bits. It shows which other addresses are in
+    /// the same network.
     package struct Local: Hashable, Sendable {
-        /// 4 or 16 bytes, in network order.
+        /// The bytes of the address in network order: 4 for IPv4, 16 for IPv6.
         package let bytes: [UInt8]
         /// The length in bits of the prefix of the network that is directly connected with this address.
         package let prefix: Int
@@ -66,8 +67,8 @@ package enum PublicAddress {
         ([0x20, 0x01], 23), ([0x20, 0x01, 0x0D, 0xB8], 32), ([0x20, 0x02], 16), ([0x3F, 0xFF], 20),
     ]
 
-    /// The IPv6 prefixes (96 bits) whose addresses embed an IPv4 address: `::ffff:0:0/96` (RFC 4291 §2.5.5.2),
-    /// `64:ff9b::/96` (RFC 6052 §2.1).
+    /// The IPv6 prefixes (96 bits) whose addresses embed an IPv4 address, which then decides: `::ffff:0:0/96` (RFC 4291
+    /// §2.5.5.2), `64:ff9b::/96` (RFC 6052 §2.1).
     private static let carriers: [[UInt8]] = [
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF], [0, 0x64, 0xFF, 0x9B],
     ]

@@ -37,7 +37,8 @@ package struct Representation: Hashable, Sendable {
         return .strong(lastModified.fieldValue)
     }
 
-    /// The field value of the strong validator, an entity tag or a date; `nil` without a strong validator.
+    /// The field value of the strong validator, an entity tag or a date, for the request field `If-Range`; `nil`
+    /// without a strong validator.
     package var strongValidator: String? {
         if case .strong(let value) = validator { return value }
         return nil
@@ -71,7 +72,8 @@ package struct Representation: Hashable, Sendable {
         return nil
     }
 
-    /// Returns whether `other` has the same strong validator or, with `weakly`, the same weak validator.
+    /// Returns whether `other`, from another response, has the same strong validator as this metadata or, with
+    /// `weakly`, the same weak validator.
     package func repeatsValidator(of other: Representation, weakly: Bool) -> Bool {
         if let mine = entityTag, let theirs = other.entityTag {
             if weakly { return mine.matchesWeakly(theirs) }
@@ -88,7 +90,8 @@ package struct Representation: Hashable, Sendable {
     }
 }
 
-/// A validator for `If-Range` and its strength (RFC 9110 §8.8.1, §13.1.5).
+/// The validator of a file, a value that changes with its bytes and can be sent in `If-Range`, and its strength (RFC
+/// 9110 §8.8.1, §13.1.5).
 package enum Validator: Hashable, Sendable {
     /// The field value, byte for byte: an ETag without `W/`, or a date that counts as strong.
     case strong(String)

@@ -1,6 +1,8 @@
-/// The rules for responses whose status means that the body is not the file. Their bodies are never written to the part
-/// file.
+/// The rules of `ResponseEvaluator` for responses whose status means that the body is not the file, such as 404 or 503.
+/// Their bodies are never written to the part file.
 extension ResponseEvaluator {
+    /// Returns the verdict on a response whose body is not the file: the request is retried or changed, the link has
+    /// expired, or the download fails.
     static func judgeRefusal(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         let status = facts.status
         if let verdict = judgeLater(facts, question) { return verdict }

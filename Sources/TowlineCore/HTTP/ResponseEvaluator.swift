@@ -22,8 +22,8 @@ package enum ResponseEvaluator {
         }
     }
 
-    /// Returns an error for a Content-Length that two parsers could read in two ways (RFC 9112 §6.3 rule 5); otherwise
-    /// `nil`.
+    /// Returns the error of a response whose Content-Length two parsers could read in two ways (RFC 9112 §6.3 rule 5);
+    /// otherwise `nil`.
     private static func brokenFraming(_ facts: ResponseFacts, _ question: ResponseQuestion) -> TowlineError? {
         if case .invalid = facts.contentLength {
             let what = "the server sent an invalid Content-Length header, so the length of the file is unclear"
@@ -62,8 +62,8 @@ package enum ResponseEvaluator {
         return .rangeIgnored(facts)
     }
 
-    /// Returns whether a 200 has the length of the requested range and not of the file. The body is probably that
-    /// range, which must not become the file.
+    /// Returns whether a 200 has the length of the requested range and not of the file. The body is then probably that
+    /// range, although the server did not say so, and must not become the file.
     private static func isUnlabelledPart(
         _ facts: ResponseFacts, _ question: ResponseQuestion, _ known: Representation
     ) -> Bool {
@@ -138,8 +138,8 @@ package enum ResponseEvaluator {
         return .partial(range, question.known != nil && isLabelled ? facts.withoutLabel : facts)
     }
 
-    /// Returns whether a part, sent although the whole file was requested, begins with the first byte, and no earlier
-    /// response is known: the rest can then be requested.
+    /// Returns whether a 206 in response to a request for the whole file can be used: its part begins with the first
+    /// byte, and no earlier response is known. The rest is then requested.
     private static func isBeginning(_ facts: ResponseFacts, _ question: ResponseQuestion) -> Bool {
         guard question.known == nil, case .satisfied(let range, _) = facts.contentRange else { return false }
         return range.lowerBound == 0
@@ -254,8 +254,8 @@ package enum ResponseEvaluator {
         return .changed(reason: reason, whole: nil)
     }
 
-    /// Returns the message for a range request that the server refused with `status`, so that the whole file is
-    /// requested.
+    /// Returns the text for the user about a range request that the server refused with `status`, so that the whole
+    /// file is requested.
     static func rangeRequestRefused(_ status: Int) -> String {
         "the server refused a range request (\(status)), so only the whole file can be requested"
     }

@@ -1,4 +1,4 @@
-/// The parsed fields of a response head.
+/// The parsed status and header fields of a response. `ResponseEvaluator` uses them to decide what to do with its body.
 package struct ResponseFacts: Hashable, Sendable {
     /// The status code.
     package let status: Int
@@ -7,13 +7,16 @@ package struct ResponseFacts: Hashable, Sendable {
     /// The parsed `Content-Length`, the length of the body in bytes. A transfer coding overrides the field (RFC 9112
     /// §6.3 rule 3).
     package let contentLength: ContentLength.Result
-    /// The `Content-Range` field; `nil` if the field is absent or invalid.
+    /// The `Content-Range` field, which names the part of the file in the body; `nil` if the field is absent or
+    /// invalid.
     package let contentRange: ContentRange?
-    /// `true` if the response has a `Content-Range` field, valid or not.
+    /// `true` if the response has a `Content-Range` field, valid or not: the body is then not assumed to be the whole
+    /// file.
     package let hasContentRange: Bool
-    /// `true` if `Accept-Ranges` names `bytes`, `false` if it does not (`none`); `nil` without the field.
+    /// The server's statement whether it serves parts of the file: `true` if `Accept-Ranges` names `bytes`, `false` if
+    /// it does not (`none`); `nil` without the field.
     package let acceptsRanges: Bool?
-    /// The content coding; `nil` for no coding or `identity`.
+    /// The content coding, such as a compression of the body; `nil` for no coding or `identity`.
     package private(set) var contentCoding: String?
     /// A content coding that only labels the stored file (`CodingLabel`), or an unknown coding, which changes no bytes;
     /// `nil` if neither is present.
@@ -29,11 +32,12 @@ package struct ResponseFacts: Hashable, Sendable {
     package let linked: LinkedChecksum?
     /// The name for the file, safe to use: the server's suggestion, or else the name from the URL.
     package let fileName: String
-    /// The original name in `Content-Disposition` if `fileName` is based on it; otherwise `nil`.
+    /// The original name in `Content-Disposition` if `fileName` is based on it, for a notice to the user; otherwise
+    /// `nil`.
     package let suggestion: String?
-    /// The `Location` field; `nil` if absent or if several values differ.
+    /// The target of a redirect (`Location`); `nil` if the field is absent or if several values differ.
     package let location: String?
-    /// `true` if the response has a `Location` field.
+    /// `true` if the response has a `Location` field, also if its values differ.
     package let hasLocation: Bool
     /// The delay of `Retry-After` from the arrival of the response; `nil` if the field is absent or invalid.
     package let retryAfter: Duration?

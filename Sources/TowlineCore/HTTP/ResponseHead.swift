@@ -1,4 +1,4 @@
-/// The head (status and header fields) of a final (not 1xx) response.
+/// The status and the header fields of a final (not 1xx) response, before its body.
 package struct ResponseHead: Hashable, Sendable {
     /// The HTTP version of a response.
     package enum Version: Hashable, Sendable {
@@ -21,7 +21,7 @@ package struct ResponseHead: Hashable, Sendable {
     /// The time from the request to this head: a round trip and the server's processing. `nil` if not measured.
     package var latency: Duration?
 
-    /// Creates a head.
+    /// Creates the head of a response.
     package init(status: Int, fields: HTTPFields = HTTPFields(), version: Version = .http1_1) {
         self.status = status
         self.fields = fields

@@ -1,13 +1,13 @@
 /// The request of an attempt and the facts about the file that are known at that time. `ResponseEvaluator` uses it to
 /// judge the response.
 package struct ResponseQuestion: Hashable, Sendable {
-    /// The requested bytes.
+    /// The bytes that a request asks for with its `Range` field.
     package enum Asked: Hashable, Sendable {
-        /// No `Range` field: the whole file.
+        /// The whole file: the request has no `Range` field.
         case whole
-        /// `bytes=lower-` with an open end.
+        /// The bytes from this offset to the end of the file: `Range: bytes=lower-`.
         case from(Int64)
-        /// `bytes=lower-(upper-1)`.
+        /// The bytes of this range: `Range: bytes=lower-(upper-1)`.
         case range(ByteRange)
 
         /// The offset of the first requested byte.
@@ -51,7 +51,7 @@ package struct ResponseQuestion: Hashable, Sendable {
         case unsafe
     }
 
-    /// The requested bytes.
+    /// The bytes that the request asks for.
     package var asked: Asked
     /// The proof that the response must give before its bytes may be joined to those in the part file.
     package var rung: Rung
@@ -63,7 +63,8 @@ package struct ResponseQuestion: Hashable, Sendable {
     /// `true` if this URL, or the URL that redirected to it, returned bytes of the file before. A 401, 403, 404 or 410
     /// may then mean an expired link.
     package var workedBefore: Bool
-    /// `true` if the download is a web page according to the user or its earlier media type.
+    /// `true` if the file to download is a web page, according to the user or its earlier media type, so that a web
+    /// page is accepted.
     package var expectsWebPage: Bool
     /// `true` if the request goes to a mirror, whose response must give the complete length whatever the proof is
     /// (`Rung`).
@@ -80,7 +81,7 @@ package struct ResponseQuestion: Hashable, Sendable {
     /// The content coding that only labelled the file in the response that the part file's bytes come from
     /// (`CodingLabel`).
     package var label = CodingLabel.unknown
-    /// `true` to ignore the checksums in responses.
+    /// `true` if the user wants to ignore the checksums in responses.
     package var ignoresServerChecksums = false
     /// The HTTP statuses that are retried in addition to the usual ones (`--retry-on`).
     package var retryStatuses: Set<Int> = []

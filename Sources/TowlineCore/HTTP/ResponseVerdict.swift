@@ -49,7 +49,7 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     }
 
     /// Returns the verdict with the complete length `length` added, if the body is the whole file and the head gave no
-    /// length. Called once the framing has shown the end of the body (RFC 9112 §7.1).
+    /// length. Called once the end of the body has arrived, which gives the length (RFC 9112 §7.1).
     package func ending(at length: Int64) -> ResponseVerdict {
         guard var facts = whole, facts.representation.completeLength == nil else { return self }
         facts.representation.completeLength = length

@@ -4,7 +4,7 @@ package enum TransferCoding: Hashable, Sendable {
     case absent
     /// Only `identity`, the coding of RFC 2616 that changes nothing.
     case identity
-    /// The last chunk ends the body.
+    /// The coding `chunked`: the last chunk ends the body.
     case chunked
     /// Another coding without `chunked`: the end of the connection ends the body.
     case untilClose
@@ -32,7 +32,8 @@ package enum TransferCoding: Hashable, Sendable {
         }
     }
 
-    /// The codings that libcurl decodes automatically. No request offers them, but some servers send them.
+    /// The compressing transfer codings that libcurl decodes automatically. No request offers them, but some servers
+    /// send them.
     private static let decoded: Set<String> = ["gzip", "x-gzip", "deflate", "br", "zstd"]
 
     private static func name(_ member: Substring.UTF8View) -> String {

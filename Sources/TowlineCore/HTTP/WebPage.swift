@@ -22,7 +22,7 @@ package enum WebPage {
         return names.lazy.compactMap { $0.flatMap(isPage(name:)) }.first == false
     }
 
-    /// Returns the facts of a response that delivers the file from its first byte; `nil` for other verdicts.
+    /// Returns the parsed head of a response that delivers the file from its first byte; `nil` for other verdicts.
     static func facts(of verdict: ResponseVerdict, _ question: ResponseQuestion) -> ResponseFacts? {
         if case .partial(let range, let facts) = verdict, range.lowerBound == 0, question.known == nil { return facts }
         return verdict.whole
@@ -60,7 +60,7 @@ package enum WebPage {
 
     // MARK: The first bytes
 
-    /// The maximum number of bytes at the start of a body to examine; bytes after them are ignored.
+    /// The maximum number of bytes at the start of a body that are examined for the signatures of a page.
     package static let mostLooked = 1024
 
     /// Returns whether a body that begins with `bytes` begins like a page, by the signatures of the WHATWG standard
@@ -96,7 +96,8 @@ package enum WebPage {
         "<table", "<div", "<h1", "<h2", "<font", "<form", "<center", "<a", "<b", "<br", "<p", "<!--",
     ].map { Array($0.utf8) }
 
-    /// Returns the bytes without a byte order mark. Removes the zero bytes of UTF-16, which is sufficient for ASCII.
+    /// Returns the first bytes of a body without a byte order mark, to compare them with the signatures of pages.
+    /// Removes the zero bytes of UTF-16, which is sufficient for ASCII.
     private static func withoutMark(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return bytes.dropFirst(3) }
         guard bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) else { return bytes }

@@ -1,11 +1,13 @@
-/// The byte sequences of a structured-field dictionary (RFC 8941 §3.2). Other members are ignored.
+/// A parser of the binary values in a dictionary header field (RFC 8941 §3.2), such as the checksums in `Repr-Digest`.
+/// Values of other types are ignored.
 ///
 /// The whole field is ignored if any part is malformed (RFC 8941 §4.2): a misread digest would refuse a valid file.
 struct ByteSequenceDictionary {
-    /// The keys and byte sequences. If a key is repeated, the last one counts (RFC 8941 §4.2.2).
+    /// The keys and the decoded binary values, such as `sha-256` and the bytes of the checksum. If a key is repeated,
+    /// the last one counts (RFC 8941 §4.2.2).
     private(set) var members: [(key: String, value: [UInt8])] = []
 
-    /// Parses the lines of a field. Returns `nil` if the lines, joined by commas, are not a dictionary.
+    /// Parses the lines of a header field. Returns `nil` if the lines, joined by commas, are not a dictionary.
     init?(lines: [String]) {
         var scanner = FieldScanner(lines.joined(separator: ","))
         scanner.skipWhitespace()

@@ -1,4 +1,4 @@
-/// CRC-32C (Castagnoli), reflected polynomial 0x82F63B78, RFC 3720 appendix B.4.
+/// Computes CRC-32C checksums (Castagnoli), with the reflected polynomial 0x82F63B78 (RFC 3720 appendix B.4).
 ///
 /// This code is for short texts, such as names and URLs. `TowlineDisk` computes the checksums of whole files.
 package enum CRC32C {

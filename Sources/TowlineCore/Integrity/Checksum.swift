@@ -13,7 +13,7 @@ public struct Checksum: Hashable, Sendable {
         /// CRC-32C (Castagnoli), RFC 3720 appendix B.4: four bytes, most significant byte first.
         case crc32c
 
-        /// The length of a value in bytes.
+        /// The length in bytes of a checksum of this algorithm.
         public var byteCount: Int {
             switch self {
             case .md5: 16

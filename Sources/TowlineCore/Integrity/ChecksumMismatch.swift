@@ -1,4 +1,4 @@
-/// A checksum that does not match: the expected value and the value computed from the downloaded bytes.
+/// The result of a check that failed: the expected checksum of a file, and the checksum of the downloaded bytes.
 package struct ChecksumMismatch: Hashable, Sendable, CustomStringConvertible {
     /// The expected checksum.
     package let expected: Checksum
@@ -11,7 +11,7 @@ package struct ChecksumMismatch: Hashable, Sendable, CustomStringConvertible {
         self.found = found
     }
 
-    /// A text with both checksums, for a message.
+    /// The expected and the computed checksum as text, for an error message.
     package var description: String {
         guard let found else {
             return "expected \(expected), but OpenSSL on this system cannot compute \(expected.algorithm.rawValue)"

@@ -80,7 +80,8 @@ package enum DigestFields {
         fields.values(named: "Content-Encoding").contains { !$0.isEmpty && !HTTPFields.equalNames($0, "identity") }
     }
 
-    /// Returns the checksums with keys of RFC 9530 §7.2, without `crc32c`: the RFC does not specify its byte order.
+    /// Returns the checksums in the field `name`, `Repr-Digest` or `Content-Digest` (RFC 9530 §7.2), without `crc32c`,
+    /// whose byte order the RFC does not specify.
     private static func structured(_ name: String, _ fields: HTTPFields) -> [ServerChecksum] {
         let lines = fields.values(named: name)
         guard !lines.isEmpty else { return [] }
@@ -114,8 +115,8 @@ package enum DigestFields {
         }
     }
 
-    /// Parses `x-goog-hash: crc32c=n03x6A==,md5=Ojk9c3dhfxgoKVVHYwFbHQ==`: base 64 of the bytes, most significant
-    /// first.
+    /// Parses the checksums of Google Cloud Storage, `x-goog-hash: crc32c=n03x6A==,md5=Ojk9c3dhfxgoKVVHYwFbHQ==`. Each
+    /// value is the base 64 form of the bytes, most significant first.
     private static func googleHashes(_ fields: HTTPFields) -> [ServerChecksum] {
         let stored = fields.values(named: "x-goog-stored-content-encoding")
         guard stored.allSatisfy({ $0.isEmpty || HTTPFields.equalNames($0, "identity") }) else { return [] }
@@ -128,8 +129,8 @@ package enum DigestFields {
         }
     }
 
-    /// Returns the checksums of an object that was uploaded in one request. The value of a multipart upload ends in
-    /// `-N`, which is not base 64, and its type is `COMPOSITE`.
+    /// Parses the checksums of Amazon S3 (`x-amz-checksum-…`) for an object that was uploaded in one request. The value
+    /// of a multipart upload is ignored: it ends in `-N`, which is not base 64, and its type is `COMPOSITE`.
     private static func amazonChecksums(_ fields: HTTPFields) -> [ServerChecksum] {
         let types = fields.values(named: "x-amz-checksum-type")
         guard types.allSatisfy({ HTTPFields.equalNames($0, "FULL_OBJECT") }) else { return [] }

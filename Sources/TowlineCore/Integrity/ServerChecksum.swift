@@ -11,9 +11,9 @@ package struct ServerChecksum: Hashable, Sendable, CustomStringConvertible {
         self.checksum = checksum
     }
 
-    /// `true` if the field covers the content of one response. A mismatch may then be a bit error in transit, so the
-    /// bytes are requested again. The values of other fields are stored on the server, and a second response has the
-    /// same values.
+    /// `true` if the checksum covers the body of one response, not the file stored on the server. After a mismatch, the
+    /// bytes are requested again, because they may have been damaged in transit; the checksum of a stored file would be
+    /// the same in a second response.
     var isOfContent: Bool { field == DigestFields.contentDigest || field == DigestFields.contentMD5 }
 
     /// The checksum as text, for example `sha256:9f86d0…`.

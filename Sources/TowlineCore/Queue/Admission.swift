@@ -30,7 +30,7 @@ package struct Admission: Hashable, Sendable {
     private var hosts: [String: Int] = [:]
     private var groups: [String: Int] = [:]
 
-    /// Creates the limits; no download is counted as running yet.
+    /// Creates the limits on downloads that run at once. No download is counted as running yet.
     package init(limit: Int, hostLimit: Int, groupLimits: [String: Int] = [:]) {
         self.limit = limit
         self.hostLimit = hostLimit
@@ -65,7 +65,8 @@ package struct Admission: Hashable, Sendable {
         if let group = share.group { groups[group, default: 0] += 1 }
     }
 
-    /// Records that a download ended that was started with the same share.
+    /// Records that a running download ended and no longer counts against the limits. `share` is the host and group
+    /// that `start` received.
     package mutating func end(_ share: Share) {
         running -= 1
         Self.decrement(&hosts, share.host)

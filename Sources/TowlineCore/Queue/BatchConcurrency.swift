@@ -6,38 +6,43 @@
 /// shared connections it is a hundred or more (RFC 9113 §6.5.2).
 package struct BatchConcurrency: Sendable {
     private static let usual = 5
-    /// The limit for downloads that are streams of one shared HTTP/2 connection.
+    /// The limit for downloads of a batch that are streams of one shared HTTP/2 connection.
     private static let streams = 100
-    /// The highest number of downloads at once unless the user sets a number.
+    /// The highest number of downloads of a batch at once, unless the user sets a number.
     package static let most = ConnectionSharing.connections * ConnectionSharing.streams
     /// The mean time of a download in seconds below which the downloads count as short.
     private static let short = 1.0
 
     private let fixed: Int?
     private let affordable: Int
-    /// The mean time of the last downloads in seconds, `nil` before the first. Each download counts an eighth less than
-    /// the next one.
+    /// The mean time of the last downloads in seconds, which decides whether downloads count as short; `nil` before the
+    /// first. Each download counts an eighth less than the next one.
     private var mean: Double?
-    /// The number of downloads that ended, counted only up to two.
+    /// The number of downloads that ended, counted only up to two: before the second, the default limit applies.
     private var count = 0
-    /// The fraction (0 … 1) of the last downloads that used a shared connection. Each counts a quarter less than the
-    /// next one.
+    /// The fraction (0 … 1) of the last downloads that used a shared connection; above 0.9, the limit for shared
+    /// connections applies. Each download counts a quarter less than the next one.
     private var shared = 0.0
-    /// `true` if the last download used `ConnectionSharing.several`.
+    /// `true` if the last download used one of several shared connections (`ConnectionSharing.several`), so that the
+    /// limit is `most`.
     private var sharesSeveral = false
     private var search = ConnectionSearch()
-    /// The number of long downloads that receive bytes.
+    /// The number of downloads of long files that receive bytes. From sixteen on, the result of `ConnectionSearch` does
+    /// not apply.
     private var longCount = 0
-    /// The number of downloads at once that explains the measured times (`size`), and how many of these downloads have
-    /// yet to end before a lowered limit becomes the new size (`left`).
+    /// The number of downloads that ran at once while the last times were measured (`size`), to compare these times,
+    /// and how many of these downloads have yet to end before a lowered limit becomes the new size (`left`).
     private var crowd = (size: ConnectionSearch.usual, left: ConnectionSearch.usual)
 
-    /// The shortest wait before a retry that makes a download free its slot (its place among the `limit` downloads),
-    /// and how many slots may be freed in a row while no download completes.
+    /// The minimum wait before a retry that makes a download free its slot (its place among the `limit` downloads), and
+    /// the maximum number of slots that are freed in a row while no download completes.
     private static let restful = Duration.milliseconds(500), mostInVain = 64
-    /// The number of slots that downloads freed since a download last received all its bytes.
+    /// The number of slots that waiting downloads freed since a download last received all its bytes. At `mostInVain`,
+    /// no more slots are freed.
     private var leftInVain = 0
 
+    /// Creates the limit for the downloads of a batch.
+    ///
     /// - Parameters:
     ///   - fixed: the number of downloads at once that the user set; `nil`: adapt to the downloads.
     ///   - affordable: the maximum number of downloads at once that the process's file descriptor limit allows.
@@ -46,10 +51,10 @@ package struct BatchConcurrency: Sendable {
         self.affordable = max(1, affordable)
     }
 
-    /// The number of downloads that may receive bytes at once now.
+    /// The number of downloads of the batch that may receive bytes at once now.
     package var limit: Int { min(wanted, affordable) }
 
-    /// Returns how many of these downloads may at once have their own, unshared connections to the host `origin`.
+    /// Returns how many downloads of the batch may have their own, unshared connections to the host `origin` at once.
     package func connections(to origin: HTTPURL.Origin) -> Int {
         fixed ?? (search.origin == origin ? unshared : ConnectionSearch.usual)
     }
@@ -65,8 +70,8 @@ package struct BatchConcurrency: Sendable {
 
     private var isShort: Bool { mean.map { $0 < Self.short } ?? false }
 
-    /// The limit for downloads with their own connections. The result of `ConnectionSearch` does not apply if
-    /// connections are shared or sixteen files are long: the limit is then sixteen.
+    /// The limit for downloads with their own connections: the result of `ConnectionSearch`, or sixteen if connections
+    /// are shared or sixteen files are long.
     private var unshared: Int {
         isUnshared && longCount < ConnectionSearch.usual ? search.limit : ConnectionSearch.usual
     }
@@ -90,8 +95,8 @@ package struct BatchConcurrency: Sendable {
     /// sync.
     package static let mostPublishing = 256
 
-    /// Records that a download from the host `origin` (`nil`: unknown) received all its bytes, `duration` after it
-    /// began, over a connection used as `sharing` says.
+    /// Records that a download of the batch received all its bytes, `duration` after it began. `origin` is its host
+    /// (`nil`: unknown), and `sharing` says whether it shared a connection.
     package mutating func fetched(
         after duration: Duration, _ sharing: ConnectionSharing = .none, from origin: HTTPURL.Origin? = nil,
         now: Duration
@@ -101,7 +106,8 @@ package struct BatchConcurrency: Sendable {
         if count > 1, isUnshared, isShort { search.fetched(after: duration, from: origin, now: now) }
     }
 
-    /// Records that a download ended without all its bytes, `duration` after it began.
+    /// Records that a download of the batch ended without all its bytes, `duration` after it began. The duration counts
+    /// for the mean time of downloads.
     package mutating func ended(after duration: Duration) { note(duration, .none) }
 
     private mutating func note(_ duration: Duration, _ sharing: ConnectionSharing) {
@@ -134,8 +140,8 @@ package struct BatchConcurrency: Sendable {
         return true
     }
 
-    /// Adds `number`, negative for downloads that end, to the count of long downloads that receive bytes (see
-    /// `unshared`).
+    /// Adds `number`, negative for downloads that end, to the number of downloads of long files that receive bytes.
+    /// From sixteen on, the result of `ConnectionSearch` does not apply.
     package mutating func tookUpLong(_ number: Int) { longCount += number }
 
     /// Records that a request to the host `origin` failed; too many connections may be the reason, so the limit may
@@ -144,6 +150,7 @@ package struct BatchConcurrency: Sendable {
         search.failed(at: origin, now: now)
     }
 
-    /// Records that a host asked for fewer requests or connections: for an hour, the search tries no additional ones.
+    /// Records that the host `origin` asked for fewer requests or connections. For an hour, the search for a better
+    /// number of downloads does not raise the limit for this host.
     package mutating func refused(by origin: HTTPURL.Origin, now: Duration) { search.refused(by: origin, now: now) }
 }

@@ -1,11 +1,11 @@
-/// The search for the number of short downloads that pay off at once, each with its own connection
-/// (docs/internals/list-concurrency.md).
+/// The search for the number of short downloads of a batch that should run at once, each with its own connection, for
+/// the highest number of downloads per second (docs/internals/list-concurrency.md).
 ///
 /// If even the fastest download takes long, the search tries two doublings and measures the downloads per second. If
 /// each doubling gains less than a tenth, both are undone; otherwise the limit becomes the number of downloads that the
 /// measured gain requires.
 package struct ConnectionSearch: Sendable {
-    /// The number of downloads that should run at once now.
+    /// The number of short downloads of the batch that should run at once now.
     package private(set) var limit = Self.usual
 
     /// The limit without a search result: sixteen, as many connections as one long download may have.
@@ -14,25 +14,27 @@ package struct ConnectionSearch: Sendable {
     /// allow one client address no more.
     package static let most = 64
 
-    /// The minimum time of the fastest measured download that makes its host distant. For a nearer host the limit is
-    /// not raised.
+    /// The minimum time of the fastest measured download for its host to count as distant. For a nearer host, the limit
+    /// is not raised.
     static let far = Duration.milliseconds(40)
     /// The number of downloads that the search times before it decides whether to raise the limit.
     static let enough = 5
-    /// The ratio of the downloads per second with the limit `most` to those with `usual` that needs no second
-    /// measurement.
+    /// The gain that needs no second measurement: the minimum ratio of the downloads per second with the limit `most`
+    /// to those with the limit `usual`.
     static let plain = 3.0
-    /// The minimum ratio of the downloads per second after two doublings to those before that keeps them: a tenth each.
+    /// The minimum gain that keeps a raised limit, a tenth for each of two doublings: the ratio of the downloads per
+    /// second after them to those before.
     static let worthwhile = 1.21
-    /// The factor that increases the calculated limit, because the measured connections are still new, with small
-    /// windows.
+    /// The factor that increases the limit calculated from the measured gain, because new connections, with their small
+    /// windows, were measured.
     static let margin = 1.25
-    /// The first and the longest pause after a result before the search is repeated. The pause doubles with each
+    /// The first and the longest pause between the result of a search and the next search. The pause doubles with each
     /// result.
     static let firstPause = Duration.seconds(15), longestPause = Duration.seconds(3600)
-    /// The time before the search is repeated for a nearby host.
+    /// The time before the search is repeated for a nearby host, whose limit was not raised.
     static let nearPause = Duration.seconds(1)
 
+    /// The phase of the search.
     private enum Mode: Hashable {
         /// Measures how long downloads take while `usual` of them run at once. `trying` follows, or `resting` for a
         /// nearby host.
@@ -57,19 +59,20 @@ package struct ConnectionSearch: Sendable {
     private var count = 0
     private var taken = Duration.zero
     private var least = Duration.zero
-    /// The number of downloads that do not count after a step (a change of mode or limit): their connections are new,
-    /// with small windows, or they began before the step.
+    /// The number of downloads that are not measured after a step (a change of mode or limit), because their
+    /// connections are new, with small windows, or they began before the step.
     private var unsteady = 0
     private var beganAt = Duration.zero
     private var failedAt: Duration?
-    /// The last hosts that reported overload, and the time until which that counts.
+    /// The hosts that last reported overload, each with the time until which a search for the host does not begin.
     private var refusals: [HTTPURL.Origin: Duration] = [:]
     private static let mostRefusals = 100
 
     /// Creates a search without results.
     package init() {}
 
-    /// Records that a download received all its bytes, `duration` after it began.
+    /// Records that a download of the batch from the host `origin` received all its bytes, `duration` after it began.
+    /// The measurement may change `limit`.
     package mutating func fetched(after duration: Duration, from origin: HTTPURL.Origin? = nil, now: Duration) {
         if steppedAt == nil || isOther(origin) { return begin(origin, now) }
         switch mode {
@@ -88,7 +91,8 @@ package struct ConnectionSearch: Sendable {
         }
     }
 
-    /// Returns whether the last `usual` downloads came from other hosts than `self.origin`.
+    /// Returns whether the last `usual` downloads came from other hosts than `self.origin`, so that a new search
+    /// begins.
     private mutating func isOther(_ origin: HTTPURL.Origin?) -> Bool {
         strangers = origin == self.origin ? 0 : strangers + 1
         return strangers >= Self.usual
@@ -104,8 +108,8 @@ package struct ConnectionSearch: Sendable {
         step(until > now ? .resting(until: until) : .looking, to: Self.usual, now)
     }
 
-    /// Estimates the downloads per second with the limit `usual`: the downloads at once divided by the mean time of one
-    /// (Little 1961).
+    /// Estimates the downloads per second with the limit `usual`, for comparison with a higher limit: the downloads at
+    /// once divided by the mean time of one (Little 1961).
     private mutating func look(_ duration: Duration, _ now: Duration) {
         // Downloads that began before the step ran beside another number of downloads and do not count.
         guard let steppedAt, now - duration >= steppedAt else { return }
@@ -126,15 +130,16 @@ package struct ConnectionSearch: Sendable {
         return Double(count - unsteady) / (now - beganAt).seconds
     }
 
-    /// Returns whether a notice of a download reports a failed request, which counts against the limit.
+    /// Returns whether a notice of a download reports a failed request. The caller then calls `failed` to lower the
+    /// limit.
     package static func isFailure(_ kind: TransferNotice.Kind) -> Bool { kind == .retrying || kind == .limited }
 
-    /// Returns whether the error of a failed download may mean one connection too many: some hosts respond to that with
-    /// 403.
+    /// Returns whether the error of a failed download may mean one connection too many. The caller then calls `failed`
+    /// to lower the limit. Some hosts respond to too many connections with 403.
     package static func isFailure(_ code: TowlineError.Code) -> Bool { code == .refusedByServer || code == .transient }
 
-    /// Records a failed request to the host `origin`, with or without a retry: there may have been one connection too
-    /// many, so that the limit is halved, but not below `usual`.
+    /// Records that a request to the host `origin` failed. Too many connections may be the reason, so the limit is
+    /// halved, but not below `usual`.
     package mutating func failed(at origin: HTTPURL.Origin? = nil, now: Duration) {
         guard origin == self.origin else { return }
         // Only the first of several failures within a moment counts.

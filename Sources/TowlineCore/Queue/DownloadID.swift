@@ -71,7 +71,8 @@ extension DownloadID: Codable, LosslessStringConvertible {
 }
 
 extension LosslessStringConvertible {
-    /// Decodes a value from its description in a single-value container.
+    /// Decodes a value from the text that `encodeDescription` wrote: the `Codable` form of `DownloadID` and
+    /// `DownloadState`.
     static func decoded(from decoder: any Decoder) throws -> Self {
         let container = try decoder.singleValueContainer()
         guard let value = Self(try container.decode(String.self)) else {
@@ -80,7 +81,7 @@ extension LosslessStringConvertible {
         return value
     }
 
-    /// Encodes the description of the value in a single-value container.
+    /// Encodes the description of the value as a single text, which `decoded(from:)` reads.
     func encodeDescription(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)

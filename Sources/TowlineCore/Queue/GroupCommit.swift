@@ -1,23 +1,28 @@
 /// Decides when a sync (fsync) for many small files begins: at once, or after a short wait, so that it serves more
 /// files (docs/internals/group-syncs.md). Databases call this group commit.
 package struct GroupCommit: Sendable {
-    /// The minimum number of files in the last sync that causes a wait. A single file never waits for others.
+    /// The next sync to disk waits for more files only if the last sync served at least this number of files. A single
+    /// file never waits for others.
     private static let few = 4
-    /// The number of waiting files that makes a sync begin at once: half of the files that may wait for the disk, so
-    /// that as many can arrive during the sync.
+    /// The number of files waiting for a sync to disk that makes the sync begin at once: half of the files that may
+    /// wait, so that as many can arrive during the sync.
     package static let enough = BatchConcurrency.mostPublishing / 2
     private let longest: Duration
-    /// The shortest time that a thread sleeps.
+    /// The next sync to disk waits for more files only if the last sync took at least this time: a thread cannot sleep
+    /// for a shorter time.
     private static let shortest = Duration.milliseconds(1)
-    /// The time after the end of a sync until its number of files and its duration no longer predict the next one.
+    /// The time after the end of a sync during which its number of files and its duration predict the next sync.
     private static let memory = Duration.milliseconds(50)
 
     private var last: (count: Int, took: Duration, end: Duration)?
 
+    /// Creates a policy without a known sync, so that the first sync begins at once.
+    ///
     /// - Parameter longest: the maximum wait for more files before a sync begins.
     package init(longest: Duration = .milliseconds(10)) { self.longest = longest }
 
-    /// Records that one sync served `count` files, from the time `began` to the time `end`.
+    /// Records that one sync to disk served `count` files, from the time `began` to the time `end`. `patience` predicts
+    /// the next sync from these values.
     package mutating func served(_ count: Int, from began: Duration, to end: Duration) {
         last = (count, end - began, end)
     }

@@ -16,7 +16,7 @@ public enum RegisteredState: String, Hashable, Sendable, CaseIterable {
     /// Cancelled by the user.
     case cancelled
 
-    /// The number that stands for the state in the tables of the registry.
+    /// The number that the tables of the registry store for the state.
     package var number: Int {
         switch self {
         case .queued: 0
@@ -29,7 +29,7 @@ public enum RegisteredState: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Returns the state with a number; `nil` for a number that stands for no state.
+    /// Creates the state from the number that the tables of the registry store. Returns `nil` for an unknown number.
     package init?(number: Int) {
         guard let state = Self.allCases.first(where: { $0.number == number }) else { return nil }
         self = state

@@ -4,9 +4,9 @@
 package struct ShortDownloadID: Hashable, Sendable {
     private let digits: String
 
-    /// The minimum number of characters.
+    /// The minimum number of characters that a user must type.
     package static let minimumLength = 4
-    /// The number of characters that lists show.
+    /// The number of last characters of an identifier that `tow list` shows.
     package static let shownLength = 6
 
     /// Parses 4 to 26 digits in upper or lower case. Returns `nil` for any other text.

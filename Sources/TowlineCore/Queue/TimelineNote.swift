@@ -1,6 +1,7 @@
-/// A note in the timeline of a download: what happened and why.
+/// A note in the timeline, the history of a download: what happened and why.
 public struct TimelineNote: Hashable, Sendable {
-    /// The number of the note. Later notes have higher numbers. The number is 0 in events.
+    /// The number of the note in the timeline of its download. Later notes have higher numbers. The number is 0 in
+    /// events.
     public let number: Int64
     /// The time of the note in milliseconds since 1970-01-01 00:00 UTC.
     public let time: Int64

@@ -19,8 +19,8 @@ public struct ByteRangeSet: Hashable, Sendable {
     /// `true` if the set contains no bytes.
     public var isEmpty: Bool { ranges.isEmpty }
 
-    /// Returns the index of the first range whose upper bound is at least `offset`; `ranges.count` if there is no such
-    /// range.
+    /// Returns the index in `ranges` of the first range whose upper bound is at least `offset`; `ranges.count` if no
+    /// range reaches the offset.
     private func firstIndex(reaching offset: Int64) -> Int {
         var low = 0
         var high = ranges.count

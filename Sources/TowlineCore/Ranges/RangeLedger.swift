@@ -22,7 +22,7 @@ package struct RangeLedger: Hashable, Sendable {
     package private(set) var written = ByteRangeSet()
     /// The written bytes that were synced to disk, so that they survive a power loss.
     package private(set) var durable = ByteRangeSet()
-    /// The leases of all running attempts.
+    /// The bytes that are assigned to running attempts (requests), one lease for each attempt.
     package private(set) var leases: [Lease] = []
 
     /// Creates a ledger without bytes and with an unknown length.
@@ -68,17 +68,18 @@ package struct RangeLedger: Hashable, Sendable {
         return taken.gaps(in: whole)
     }
 
-    /// Returns the bytes leased to an attempt; `nil` if it has no lease.
+    /// Returns the bytes assigned to an attempt (one request) that it has not yet written; `nil` if it has no lease.
     package func lease(of id: AttemptID) -> ByteRange? { leases[id]?.range }
 
-    /// Leases bytes to an attempt, instead of any earlier lease of the attempt. `isRace`: another attempt has a lease
-    /// of the same bytes.
+    /// Assigns bytes to an attempt (one request), instead of any earlier lease of the attempt. `isRace`: another
+    /// attempt has a lease of the same bytes.
     package mutating func lease(_ range: ByteRange, to id: AttemptID, isRace: Bool = false) {
         release(id)
         leases.append(Lease(id: id, range: range, isRace: isRace))
     }
 
-    /// Records that an attempt wrote all bytes of its lease up to `position`. Does nothing without a lease.
+    /// Records that an attempt (one request) wrote all bytes of its lease up to `position`. Does nothing without a
+    /// lease.
     package mutating func advance(_ id: AttemptID, to position: Int64) {
         guard let lease = leases[id], position > lease.range.lowerBound else { return }
         // An attempt may write past an end that was cut in the meantime: these bytes are valid and count as written.
@@ -87,7 +88,8 @@ package struct RangeLedger: Hashable, Sendable {
         leases.change(id) { $0.range = ByteRange(reached, max(lease.range.upperBound, reached)) }
     }
 
-    /// Cuts the end of an attempt's lease. The bytes after `end` are missing again.
+    /// Cuts the end of an attempt's lease. The bytes after `end` are missing again, so that another attempt can get
+    /// them.
     package mutating func shrink(_ id: AttemptID, to end: Int64) {
         leases.change(id) { lease in
             guard end < lease.range.upperBound else { return }
@@ -105,7 +107,7 @@ package struct RangeLedger: Hashable, Sendable {
         leases.change(id) { $0.range = ByteRange(range.lowerBound, min(next.upperBound, end)) }
     }
 
-    /// Ends the lease of an attempt, if any. The bytes that were not written are missing again.
+    /// Ends the lease of an attempt (one request), if any. The bytes that were not written are missing again.
     package mutating func release(_ id: AttemptID) { leases.removeAll { $0.id == id } }
 
     /// Records that the bytes of `ranges` were synced to disk. Ignores bytes that are not written (any more).

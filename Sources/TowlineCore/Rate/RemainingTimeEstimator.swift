@@ -6,6 +6,8 @@ package struct RemainingTimeEstimator: Hashable, Sendable {
     /// Creates an estimator without samples.
     package init() {}
 
+    /// Updates the estimate of the remaining time of the download, and returns it for display.
+    ///
     /// - Parameters:
     ///   - missing: the number of bytes of the file still missing.
     ///   - rate: the rate in bytes per second; `nil` or 0 if no bytes arrive.

@@ -2,8 +2,8 @@
 /// (docs/internals/splicing.md). The connection ends with the response, so splicing pays off if bytes arrive fast and
 /// the round trip is short.
 package struct SplicePolicy: Hashable, Sendable {
-    /// The number of body bytes over which the rate is measured: more than a server that pauses between bursts sends at
-    /// once.
+    /// The number of body bytes over which the download rate is measured: more than a server that pauses between bursts
+    /// sends at once.
     package static let window: Int64 = 4 << 20
     /// The longest time in which a `window` of bytes must arrive to count as fast: from 64 MiB a second, copying has a
     /// noticeable cost.
@@ -18,10 +18,12 @@ package struct SplicePolicy: Hashable, Sendable {
     /// is at most 256 KiB.
     package static let most: Int64 = 224 << 10
 
-    /// The number of received body bytes at which to call `paysOff` next.
+    /// The number of received body bytes at which the caller must call `paysOff` next.
     package private(set) var next = SplicePolicy.window
     private var since: Duration
 
+    /// Creates the policy for a response body whose head has just arrived.
+    ///
     /// - Parameters:
     ///   - now: the time at which the head arrived, on the caller's clock.
     ///   - latency: the time from the request to the head.
@@ -31,7 +33,8 @@ package struct SplicePolicy: Hashable, Sendable {
         since = now
     }
 
-    /// Returns whether splicing pays off for the rest of the body: the last bytes arrived fast and enough are missing.
+    /// Returns whether the rest of the body should be moved within the kernel (spliced): the last bytes arrived fast
+    /// and enough bytes are missing.
     ///
     /// - Parameters:
     ///   - received: the number of body bytes received.

@@ -6,6 +6,8 @@ package struct ThroughputEstimator: Hashable, Sendable {
     private var mean = 0.0
     private var last: Duration?
 
+    /// Creates an estimator without samples.
+    ///
     /// - Parameter timeConstant: the time after which the weight of a sample drops to 1/e.
     package init(timeConstant: Duration = .seconds(3)) { self.timeConstant = timeConstant.seconds }
 
@@ -27,11 +29,11 @@ package struct ThroughputEstimator: Hashable, Sendable {
         self.last = now
     }
 
-    /// Discards all samples: after a pause the old rate is meaningless.
+    /// Discards all samples, because the rate before a pause of the download is meaningless afterwards.
     package mutating func reset() { self = ThroughputEstimator(timeConstant: .seconds(timeConstant)) }
 
-    /// Returns e to the power of `exponent`, which is not positive, by the power series: the standard library has no
-    /// such function.
+    /// Returns e to the power of `exponent`, which is not positive, for the weight of older samples. Uses the power
+    /// series, because the standard library has no such function.
     private func exponential(_ exponent: Double) -> Double {
         guard exponent > -20 else { return 0 }
         // e^x = (e^(x/32))^32; for |x/32| < 1 six terms are exact to 1e-6.

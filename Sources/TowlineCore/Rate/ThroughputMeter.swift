@@ -1,20 +1,21 @@
 /// A measurement of the throughput over some time, and of how evenly the bytes arrived. `ConnectionBudget` uses it to
 /// compare the throughput with different numbers of connections.
 struct ThroughputMeter: Hashable, Sendable {
-    /// The result of the measurement so far.
+    /// The result of the throughput measurement so far.
     struct Reading: Hashable, Sendable {
         /// The duration of the measurement.
         var length: Duration
         /// The number of bytes received in that time.
         var bytes: Int64
-        /// The square of the relative standard error of the rate.
+        /// The square of the relative standard error of the rate, which shows how evenly the bytes arrived.
         var squaredError: Double
         /// The rate in bytes per second.
         var rate: Double { Double(bytes) / max(length.seconds, 1e-9) }
-        /// `true` if the standard error exceeds a fifth of the rate: the rate may soon be much higher or lower.
+        /// `true` if the standard error exceeds a fifth of the rate. The rate may soon be much higher or lower, so that
+        /// a comparison with it is uncertain.
         var isUneven: Bool { squaredError > 0.2 * 0.2 }
-        /// `true` if the standard error is below a twentieth of the rate, so that the rate can be compared with another
-        /// one.
+        /// `true` if the standard error is below a twentieth of the rate, so that the rate can be compared with the
+        /// rate of another measurement.
         var isEven: Bool { squaredError < 0.05 * 0.05 }
     }
 
@@ -30,7 +31,8 @@ struct ThroughputMeter: Hashable, Sendable {
     private var sum = 0.0
     private var squares = 0.0
 
-    /// The earliest time at which the current sample can end; `nil` before the first call of `add`.
+    /// The earliest time at which the current sample can end, so that the caller can call `add` then; `nil` before the
+    /// first call of `add`.
     var nextSample: Duration? { start.map { _ in sampleStart + Self.sampleLength } }
 
     /// Adds the bytes received since the last call. The first call begins the measurement.
@@ -56,7 +58,7 @@ struct ThroughputMeter: Hashable, Sendable {
         return true
     }
 
-    /// The result so far; `nil` before the first sample has ended.
+    /// The result of the measurement so far; `nil` before the first sample has ended.
     var reading: Reading? {
         guard let start, count > 0 else { return nil }
         let mean = sum / count

@@ -16,8 +16,8 @@ package struct TokenBucket: Sendable {
         last = now
     }
 
-    /// Returns the burst, the highest number of saved bytes, for a rate: the bytes of a tenth of a second, but at least
-    /// one small buffer.
+    /// Returns the burst for a rate, the number of bytes that may be received at once: the bytes of a tenth of a
+    /// second, but at least one small buffer.
     private static func burst(_ rate: Int64) -> Int64 { max(rate / 10, 4096) }
 
     /// Changes the rate to `rate` bytes per second (0 or less: no limit). Saved tokens are kept up to the new burst.
@@ -33,7 +33,7 @@ package struct TokenBucket: Sendable {
         tokens = min(Double(Self.burst(rate)), tokens + elapsed * Double(rate))
     }
 
-    /// Takes permission to receive `bytes` bytes if the bucket is not in debt.
+    /// Takes the permission to receive `bytes` bytes, unless earlier bytes exceeded the rate.
     ///
     /// - Returns: `nil` if the bytes are taken; otherwise the time to wait before the next call.
     package mutating func take(_ bytes: Int, now: Duration) -> Duration? {
@@ -47,7 +47,7 @@ package struct TokenBucket: Sendable {
         return .seconds(max(0.001, -tokens / Double(rate)))
     }
 
-    /// Returns the permission for bytes that was taken and not used.
+    /// Puts back the permission for bytes that `take` granted and that the caller did not receive.
     package mutating func giveBack(_ bytes: Int) {
         guard rate > 0 else { return }
         tokens = min(Double(Self.burst(rate)), tokens + Double(bytes))

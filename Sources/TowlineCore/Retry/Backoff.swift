@@ -1,5 +1,6 @@
-/// The wait before the next attempt: it doubles up to a limit and has jitter, so that clients that failed at the same
-/// time do not retry at the same time (RFC 9110 does not cover this; AWS's "Exponential Backoff and Jitter" does).
+/// Calculates the wait before a failed request is repeated. The wait doubles up to a limit and has jitter, so that
+/// clients that failed at the same time do not retry at the same time (RFC 9110 does not cover this; AWS's "Exponential
+/// Backoff and Jitter" does).
 package struct Backoff: Hashable, Sendable {
     /// The wait after the first failure, before jitter.
     package var base: Duration
@@ -12,9 +13,9 @@ package struct Backoff: Hashable, Sendable {
         self.cap = cap
     }
 
-    /// Returns a number in 0 ..< 1 that differs between clients that failed at the same moment. The number is a
-    /// Fibonacci hash of the nanoseconds of `now`, read from a clock that starts with the computer. The system's
-    /// generator would need a kernel call each time.
+    /// Returns the jitter for `delay`: a number in 0 ..< 1 that differs between clients that failed at the same moment.
+    /// The number is a Fibonacci hash of the nanoseconds of `now`, read from a clock that starts with the computer. The
+    /// system's generator would need a kernel call each time.
     package static func jitter(at now: Duration) -> Double {
         let (seconds, attoseconds) = now.components
         let nanoseconds = UInt64(bitPattern: seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000)

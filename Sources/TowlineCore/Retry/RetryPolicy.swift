@@ -7,8 +7,8 @@ package enum FailureClass: Hashable, Sendable {
     case permanent(TowlineError.Code)
 }
 
-/// The retry table: a row for each kind of transport failure, with its reason. `docs/retry-table.md` contains the table
-/// and the HTTP statuses, which `ResponseEvaluator` classifies.
+/// Decides whether a failed request is retried: a table with a row for each kind of transport failure and its reason.
+/// `docs/retry-table.md` contains the table and the HTTP statuses, which `ResponseEvaluator` classifies.
 package struct RetryPolicy: Hashable, Sendable {
     /// The number of consecutive attempts without a received byte after which the download fails, as the user set it;
     /// 0: no limit.
@@ -16,19 +16,20 @@ package struct RetryPolicy: Hashable, Sendable {
     /// The wait between attempts if the server does not request one.
     package var backoff: Backoff
 
-    /// Creates a policy.
+    /// Creates the retry policy of a download.
     package init(maxTries: Int = 20, backoff: Backoff = Backoff(base: .seconds(1))) {
         self.maxTries = maxTries
         self.backoff = backoff
     }
 
-    /// Returns whether a failure of this kind may mean that the server allows no further connection. The download then
-    /// uses fewer.
+    /// Returns whether a transport failure of this kind may mean that the server allows no further connection. The
+    /// download then uses fewer connections.
     static func mayBeTooMany(_ kind: TransportFailure.Kind) -> Bool {
         [.closedBeforeHead, .connectFailed, .streamRefused, .connectTimedOut].contains(kind)
     }
 
-    /// Returns the class that the retry table gives to a kind of transport failure.
+    /// Returns the class of a kind of transport failure, from the retry table: it decides whether the request is
+    /// retried.
     package static func classify(_ kind: TransportFailure.Kind) -> FailureClass {
         switch kind {
         // Wi-Fi that is just connecting resolves no name; a wrong name never resolves. Five attempts distinguish them.
@@ -70,8 +71,8 @@ package struct RetryPolicy: Hashable, Sendable {
         }
     }
 
-    /// Returns the error code for a transient failure after its last attempt. If a new run is unlikely to succeed, the
-    /// code is not `transient`.
+    /// Returns the error code of a download whose retries of a transport failure are exhausted: `transient`, or another
+    /// code if a new run is unlikely to succeed.
     package static func exhausted(_ kind: TransportFailure.Kind) -> TowlineError.Code {
         switch kind {
         case .malformed: .invalidResponse

@@ -4,7 +4,7 @@
 /// After a measurement that is too uneven, the next step is taken, and a later check tries a quarter fewer connections.
 /// A step that did not pay off is tried again from time to time, because networks change.
 package struct ConnectionBudget: Hashable, Sendable {
-    /// The number of connections to use now.
+    /// The number of connections that the transfer should use now.
     package private(set) var target: Int
     /// The current maximum of `target`. A refusal by the host lowers it; it rises again, one by one, if the refusal was
     /// temporary.
@@ -13,20 +13,21 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// set a number.
     package private(set) var finding: Int?
     private let wanted: Int
-    /// `true` if the user set the number of connections.
+    /// `true` if the user set the number of connections, so that no search runs.
     package let isFixed: Bool
     private var recovery: Recovery?
     private var mode: Mode
     private var meter = ThroughputMeter()
     private var progress = Progress()
-    /// `true` if a step (an increase of the connections) followed an uneven measurement, so that a check with fewer is
-    /// needed.
+    /// `true` if a step (an increase of the connections) followed an uneven measurement, so that a later check must
+    /// test fewer connections.
     private var isUnsure = false
     private var schedule = Schedule()
     private var rateLimit = RateLimit()
     private var host = Host()
 
-    /// The time at which one more connection is tried after a refusal, and the pause between further tries.
+    /// The time at which one more connection is tried after the host refused a connection, and the pause between
+    /// further tries.
     private struct Recovery: Hashable {
         var at: Duration
         var pause: Duration
@@ -34,13 +35,14 @@ package struct ConnectionBudget: Hashable, Sendable {
 
     /// The bytes received since the search for the best number of connections began.
     private struct Progress: Hashable {
-        /// The number of received bytes.
+        /// The number of bytes received since the search began.
         var received: Int64 = 0
-        /// The times of the last sample and of the last step.
+        /// The times of the last sample of the throughput and of the last step (a change of the number of connections).
         var measuredAt = Duration.zero, steppedAt = Duration.zero
     }
 
-    /// The times of the next check and the next search.
+    /// The times of the next check (a test of fewer connections) and of the next search for the best number of
+    /// connections.
     private struct Schedule: Hashable {
         var checkAt = Duration.zero
         var searchAgainAt: Duration?
@@ -48,17 +50,18 @@ package struct ConnectionBudget: Hashable, Sendable {
         var searchPause = ConnectionBudget.firstPause
     }
 
-    /// The effect of the user's rate limit.
+    /// The effect of the user's rate limit on the number of connections, which is halved while the limit holds bytes
+    /// back.
     private struct RateLimit: Hashable {
-        /// The time since which the limit has held bytes back in every sample.
+        /// The time since which the rate limit has held bytes back in every sample.
         var heldBackSince: Duration?
-        /// The number of connections before the limit halved it.
+        /// The number of connections before it was halved because of the rate limit; `nil` if it was not halved.
         var loweredFrom: Int?
-        /// The time before which the number is not halved again.
+        /// The time before which the number of connections is not halved again.
         var lowerAgainAt = Duration.zero
     }
 
-    /// The connections that the host served and refused.
+    /// The connections that the host served and refused. They give an estimate of its connection limit.
     private struct Host: Hashable {
         /// The number of connections that the host has served at the same time.
         var served = 0
@@ -67,12 +70,14 @@ package struct ConnectionBudget: Hashable, Sendable {
         /// The number of consecutive refusals that recently closed connections explain. Refusals within `moment` count
         /// once.
         var lateRefusals = 0
-        /// The time of the last counted refusal.
+        /// The time of the last refusal that `lateRefusals` counts.
         var lateSince = Duration.zero
-        /// The number of connections that worked then, a temporary limit.
+        /// The number of connections that worked at that refusal: a temporary limit, until the host no longer counts
+        /// the closed connections.
         var lateWorking = 0
     }
 
+    /// The phase of the search for the best number of connections.
     private enum Mode: Hashable, Sendable {
         /// Adds connections step by step, with the throughput and the number of connections before the last step.
         case climbing(before: ThroughputMeter.Reading?, previous: Int)
@@ -82,6 +87,8 @@ package struct ConnectionBudget: Hashable, Sendable {
         case checking(before: Double, from: Int)
     }
 
+    /// Creates the search for a transfer that begins.
+    ///
     /// - Parameters:
     ///   - requested: the number of connections that the user set; `nil`: search for the best number, up to `most`.
     ///   - hostCeiling: the connection limit of the host; `nil` if unknown.
@@ -102,11 +109,14 @@ package struct ConnectionBudget: Hashable, Sendable {
     static let most = 16
     /// The minimum time for measuring the throughput after a step (a change of the number of connections).
     static let window = Duration.milliseconds(60)
-    /// The minimum time for measuring a step whose gain is below the clear gain of 30 %.
+    /// The minimum time for measuring a step (a change of the number of connections) whose gain is below the clear gain
+    /// of 30 %.
     static let clearWindow = Duration.milliseconds(240)
-    /// The minimum bytes per connection for judging a step: on a slow network, fewer bytes say little.
+    /// The minimum number of received bytes per connection for judging a step (a change of the number of connections):
+    /// on a slow network, fewer bytes say little.
     static let windowShare: Int64 = 32 << 10
-    /// The time after which a step is judged even with fewer bytes.
+    /// The time after which a step (a change of the number of connections) is judged even with fewer bytes than
+    /// `windowShare`.
     static let longestWindow = Duration.seconds(1)
     /// The minimum time of a check (a test of fewer connections), and the time after which it ends even if bytes arrive
     /// in bursts.
@@ -125,7 +135,8 @@ package struct ConnectionBudget: Hashable, Sendable {
 
     /// The time after a connection was closed during which the host may still count it against its limit.
     static let closingLife = Duration.seconds(10)
-    /// The time within which refusals count as one: connections that begin together are refused together.
+    /// The time within which refused connections count as one refusal: connections that begin together are refused
+    /// together.
     static let moment = Duration.milliseconds(500)
     /// The maximum number of consecutive refusals that are attributed to closed connections that the host still counts.
     static let mostLateRefusals = 3
@@ -139,7 +150,8 @@ package struct ConnectionBudget: Hashable, Sendable {
             ? progress.measuredAt + ThroughputMeter.sampleLength : nil
     }
 
-    /// A sample of the progress of a transfer (one run of a download).
+    /// A sample of the progress of a transfer (one run of a download). `measure` uses it to choose the number of
+    /// connections.
     package struct Sample: Hashable, Sendable {
         /// The number of bytes received since the last sample, over all connections.
         package var bytes: Int64
@@ -147,15 +159,16 @@ package struct ConnectionBudget: Hashable, Sendable {
         package var active: Int
         /// The number of bytes of the file still missing; `nil` if unknown.
         package var remaining: Int64?
-        /// The shortest time from a request to its response.
+        /// The shortest time from a request to its response; over a long round trip, steps are larger.
         package var roundTrip: Duration = .zero
-        /// `true` if the user set a rate limit.
+        /// `true` if the user set a rate limit, so that the throughput is measured longer and steps are smaller.
         package var isLimited: Bool = false
-        /// `true` if the rate limit holds bytes back.
+        /// `true` if the rate limit holds bytes back, so that more connections would not be faster.
         package var isHeldBack: Bool = false
     }
 
-    /// Takes a sample. The state machine calls this a few times a second, and at `wakeAt`.
+    /// Adds a sample of the transfer's throughput and updates `target`. The state machine calls this a few times a
+    /// second, and at `wakeAt`.
     ///
     /// - Returns: `true` if `target` has dropped and the caller must close the connections beyond it.
     package mutating func measure(_ sample: Sample, now: Duration) -> Bool {

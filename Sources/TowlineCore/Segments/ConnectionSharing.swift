@@ -13,7 +13,7 @@ package enum ConnectionSharing: Hashable, Sendable {
     /// The number of shared connections to a host with `several`. With those of the first five downloads, the host has
     /// sixteen (docs/internals/shared-connections.md).
     package static let connections = 11
-    /// The number of streams on each of these connections.
+    /// The maximum number of streams (simultaneous requests) on each shared connection with `several`.
     package static let streams = 24
 
     /// Returns this sharing, restricted for a host that has a known connection limit (`ceiling`) or more than sixteen

@@ -2,13 +2,15 @@
 /// (docs/internals/slow-connections.md): its rate is far below the expected rate of a new connection. Without a rate
 /// for comparison, a floor and the stall timeout decide.
 package struct ReplacementPolicy: Hashable, Sendable {
-    /// The properties of a running attempt (one request) that this policy uses to judge its connection.
+    /// A running attempt (one request) with its rates. This policy uses them to judge whether its connection is too
+    /// slow.
     package struct Runner: Hashable, Sendable {
         /// The identifier of the attempt.
         package var id: AttemptID
         /// The current rate in bytes per second.
         package var rate: Double
-        /// The highest rate so far, in bytes per second.
+        /// The highest rate of the attempt so far, in bytes per second: an estimate for a new connection if the
+        /// download has no other connections.
         package var best: Double
         /// The number of bytes that the attempt still has to receive; `nil` if unknown.
         package var remaining: Int64?
@@ -41,8 +43,8 @@ package struct ReplacementPolicy: Hashable, Sendable {
         return nil
     }
 
-    /// Returns whether a replacement with the rate `rate` was worthwhile: at least twice as fast as the `replaced`
-    /// connection, and not below `floor` (both in bytes per second).
+    /// Returns whether a replacement with the rate `rate` was worthwhile, for the count `futile`: at least twice as
+    /// fast as the `replaced` connection, and not below `floor` (both in bytes per second).
     package func isBetter(_ rate: Double, than replaced: Double) -> Bool {
         rate >= 2 * replaced && rate >= Self.floor
     }

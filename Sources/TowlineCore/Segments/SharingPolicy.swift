@@ -6,24 +6,26 @@
 /// mistake doubles the number of small responses that are needed before sharing; many small responses in a row halve
 /// that number.
 package struct SharingPolicy: Hashable, Sendable {
-    /// The evidence that the body of a response gives for or against shared connections.
+    /// The result of a response, as evidence for or against sending the next requests to its host over a shared
+    /// connection.
     package enum Evidence: Hashable, Sendable {
         /// The body is complete and at most `smallLimit` bytes long: evidence for sharing.
         case small
-        /// The body is long, or its length is unknown.
+        /// The body is long, or its length is unknown: evidence against sharing.
         case long
-        /// The body is missing or incomplete, or was not sent as an HTTP/2 stream.
+        /// The body is missing or incomplete, or was not sent as an HTTP/2 stream: evidence against sharing.
         case broken
 
-        /// Creates the evidence to expect from a response head whose body is not discarded.
+        /// Creates the evidence for or against shared connections that a response head promises, before its body has
+        /// arrived.
         ///
         /// - Parameter length: the length in bytes; `nil` if the head has no length, or the body is not a whole file.
         package init(promisedLength length: Int64?) {
             self = (length ?? .max) <= SharingPolicy.smallLimit ? .small : .long
         }
 
-        /// Creates the evidence that the end of an attempt (one request) gives. Returns `nil` if it gives none, for
-        /// example because the user cancelled the attempt.
+        /// Creates the evidence for or against shared connections from the end of an attempt (one request). Returns
+        /// `nil` if the end gives none, for example because the user cancelled the attempt.
         ///
         /// - Parameters:
         ///   - shared: `true` if the request was meant to share its connection, as one of several streams.
@@ -44,25 +46,30 @@ package struct SharingPolicy: Hashable, Sendable {
     /// The length in bytes of the longest file that is downloaded over a shared connection.
     package static let smallLimit: Int64 = 256 << 10
 
+    /// The initial value of `needed`.
     private static let firstRun = 2
+    /// The maximum value of `needed`, and the number of consecutive small responses after which `needed` is halved.
     private static let longestRun = 64
     /// The minimum latency of a distant host, measured at the fastest response. The mean is no measure,
     /// because it grows with the number of simultaneous requests.
     private static let far = Duration.milliseconds(40)
 
-    /// The number of consecutive small responses.
+    /// The number of consecutive small responses of the host. When it reaches `needed`, requests begin to share a
+    /// connection.
     private var small = 0
     /// The number of consecutive small responses that are needed before requests share a connection.
     private var needed = Self.firstRun
-    /// The shortest time from a request to the start of a small response.
+    /// The shortest time from a request to the start of a small response, which shows whether the host is distant.
     private var least: Duration?
-    /// `true` if the host was distant when requests began to share. A later change opens no other connections.
+    /// `true` if the host was distant when requests began to share, so that they share several connections. A later
+    /// change opens no other connections.
     private var isFar = false
 
     /// Creates a policy for a host without known responses: requests do not share.
     package init() {}
 
-    /// `true` if the responses of the host changed the policy, so that it should not be replaced by a new one.
+    /// `true` if the policy differs from a new one, so that the record of the host must stay in memory for the next
+    /// requests.
     package var isWorthKeeping: Bool { shares || needed > Self.firstRun }
 
     /// `true` if the next requests share a connection.
@@ -78,7 +85,8 @@ package struct SharingPolicy: Hashable, Sendable {
         plan.mayBringWhole && plan.sharing != .several && hostCeiling == nil
     }
 
-    /// Records a response over HTTP/2, complete or abandoned.
+    /// Records the evidence of a response over HTTP/2, complete or abandoned, which may change whether the next
+    /// requests to the host share a connection.
     ///
     /// - Parameter latency: the time from the request to the start of a small response.
     package mutating func answered(_ evidence: Evidence, after latency: Duration = .zero) {

@@ -1,6 +1,7 @@
 /// Decides how a segment is divided between its connection and a connection without work (docs/internals/segments.md).
 package struct SplitPolicy: Hashable, Sendable {
-    /// The properties of a running attempt (one request) that this policy uses to divide its segment.
+    /// A running attempt (one request) with the values that this policy needs to divide its segment between two
+    /// connections.
     package struct Runner: Hashable, Sendable {
         /// The identifier of the attempt.
         package var id: AttemptID
@@ -8,7 +9,8 @@ package struct SplitPolicy: Hashable, Sendable {
         package var remaining: ByteRange
         /// The rate in bytes per second; `nil` while unknown.
         package var rate: Double?
-        /// The time in seconds since the attempt last received a byte.
+        /// The time in seconds since the attempt last received a byte; the attempt is expected to stay silent for as
+        /// long again.
         package var silence: Double = 0
 
         /// Returns the seconds to the end of the attempt, at `fallback` bytes per second if its rate is unknown.
@@ -17,7 +19,8 @@ package struct SplitPolicy: Hashable, Sendable {
         }
     }
 
-    /// A cut: `victim` stops at `segment.lowerBound`, and a new attempt downloads `segment`.
+    /// The division of a running attempt's segment: the attempt `victim` stops at `segment.lowerBound`, and a new
+    /// attempt on another connection downloads `segment`.
     package struct Cut: Hashable, Sendable {
         /// The identifier of the attempt whose segment is cut.
         package let victim: AttemptID
@@ -25,7 +28,7 @@ package struct SplitPolicy: Hashable, Sendable {
         package let segment: ByteRange
     }
 
-    /// The length in bytes of the smallest segment that is worth a request.
+    /// The length in bytes of the smallest segment that is worth a request: no cut makes a shorter one.
     package var minimumSegment: Int64 = 256 << 10
     /// Returns the `minimumSegment` to use if the user did not set the number of connections: the bytes of a quarter of
     /// a second at `rate` bytes per second, but at least 256 KiB and at most 1 MiB, the result if `rate` is `nil`. Each
@@ -35,17 +38,18 @@ package struct SplitPolicy: Hashable, Sendable {
         return Int64(min(max(rate / 4, 262_144), 1_048_576))
     }
 
-    /// The minimum time in seconds to the end of a response that makes a cut worthwhile. A cut saves half of this time,
-    /// but bytes in transit beyond the cut are lost.
+    /// The minimum time in seconds to the end of a response that makes a cut (a division of its segment) worthwhile. A
+    /// cut saves half of this time, but bytes in transit beyond the cut are lost.
     static let worthwhile = 0.1
 
-    /// The measured time in seconds from a request to its first byte. A new segment must save more time.
+    /// The measured time in seconds from a request to its first byte. A new segment must save more time than this.
     package var roundTrip: Double
 
-    /// Creates a policy for a measured round trip in seconds.
+    /// Creates a policy for a download with this measured round trip in seconds.
     package init(roundTrip: Double) { self.roundTrip = roundTrip }
 
-    /// The window of a new connection in bytes: ten segments (RFC 6928).
+    /// The number of bytes that a server sends on a new connection before it waits for an acknowledgement: ten segments
+    /// (RFC 6928). Used to estimate how long a new connection stays slow.
     static let firstWindow = 14_600.0
 
     /// Returns how many seconds a new connection is behind one that always delivers `rate` bytes per second: a round
@@ -87,8 +91,8 @@ package struct SplitPolicy: Hashable, Sendable {
             segment: ByteRange(victim.remaining.upperBound - bounded, victim.remaining.upperBound))
     }
 
-    /// Returns the length in bytes of a remainder that can be downloaded twice at no noticeable cost:
-    /// 64 KiB, or the bytes that a connection at `rate` delivers in a fiftieth of a second.
+    /// Returns the length in bytes of a remainder that can be downloaded twice (in a race) at no noticeable cost: the
+    /// bytes that a connection at `rate` delivers in a fiftieth of a second, but at least 64 KiB.
     static func trifle(at rate: Double) -> Int64 { max(64 << 10, Int64(min(rate / 50, 1e15))) }
 
     /// Returns the attempt whose last bytes a second attempt should download too (a race): the one that would end last,

@@ -7,7 +7,7 @@
 package enum ByteText {
     private static let base: UInt32 = 0x10FF00
     private static let escapes: ClosedRange<UInt32> = 0x10FF80...0x10FFFF
-    /// The first byte of every escape in UTF-8.
+    /// The first byte of every escape in UTF-8, for a fast check whether a text has escapes.
     private static let mark: UInt8 = 0xF4
 
     /// Returns the byte that a private-use character represents; `nil` if the character is not such an escape.
@@ -72,7 +72,7 @@ package enum ByteText {
         return latin(encode(text))
     }
 
-    /// Returns the text of bytes in ISO-8859-1.
+    /// Returns the text of bytes in the character set ISO-8859-1.
     package static func latin(_ bytes: [UInt8]) -> String {
         var text = ""
         text.unicodeScalars.append(contentsOf: bytes.map { Unicode.Scalar($0) })

@@ -1,5 +1,5 @@
-/// The number of terminal cells that a character takes: 0, 1 or 2 (Unicode Standard Annex 11, and the usual width of
-/// emoji).
+/// Calculates the number of terminal cells that a character takes: 0, 1 or 2 (Unicode Standard Annex 11, and the usual
+/// width of emoji). Used to cut text to the width of a terminal.
 enum CharacterWidth {
     static func cells(_ character: Character) -> Int {
         let scalars = character.unicodeScalars
@@ -22,7 +22,7 @@ enum CharacterWidth {
         return isWide(scalar.value) ? 2 : 1
     }
 
-    /// Returns whether a character has East Asian Width W or F, except emoji.
+    /// Returns whether a character takes two cells: its East Asian Width is W or F. Emoji are not included.
     private static func isWide(_ value: UInt32) -> Bool {
         guard value >= 0x1100 else { return false }
         var low = 0

@@ -1,4 +1,4 @@
-/// Conversion of durations to text.
+/// Conversion of durations to text for people.
 package enum DurationText {
     /// Returns a text such as `0:07`, `4:05`, `2 h 03 min` or `3 d 04 h`: two units. The duration is rounded to the
     /// nearest second, and smaller units are dropped. Negative durations count as zero.
@@ -21,7 +21,7 @@ package enum DurationText {
         return seconds < 3600 ? "\(seconds / 60) min \(twoDigits(seconds % 60)) s" : format(duration)
     }
 
-    /// Returns the duration in whole seconds, rounded to the nearest; negative durations count as zero.
+    /// Returns the duration in whole seconds for display, rounded to the nearest; negative durations count as zero.
     private static func rounded(_ duration: Duration) -> Int64 {
         let (whole, attoseconds) = duration.components
         let half: Int64 = 500_000_000_000_000_000

@@ -26,7 +26,7 @@ package enum SafeFileName {
     /// Returns whether a name is safe, so that `make` leaves it unchanged.
     package static func isSafe(_ name: String) -> Bool { make(name, isOfURL: true) == name }
 
-    /// Returns the result of `make`, without the quick check for plain names.
+    /// Returns the result of `make` without its fast path for plain names. Separate, so that tests can compare both.
     package static func cleaned(_ suggestion: String, isOfURL: Bool = false) -> String? {
         let bytes = suggestion.utf8
         let lastSeparator = bytes.lastIndex { $0 == 0x2F || $0 == 0x5C }
@@ -112,8 +112,9 @@ package enum SafeFileName {
         }
     }
 
-    /// Removes dots, dashes and white space at the beginning (hidden files, options), and dots and white space at the
-    /// end (Windows drops them, so that two names become the same).
+    /// Returns the characters of a suggested file name without dots, dashes and white space at the beginning (hidden
+    /// files, options), and without dots and white space at the end (Windows drops them, so that two names become the
+    /// same).
     private static func trimmed(_ scalars: [Unicode.Scalar]) -> [Unicode.Scalar] {
         let first = scalars.firstIndex { $0 != "." && $0 != "-" && !$0.properties.isWhitespace }
         guard let first else { return [] }
@@ -145,12 +146,12 @@ package enum SafeFileName {
         return upper.unicodeScalars.last.map { "0123456789¹²³".unicodeScalars.contains($0) } ?? false
     }
 
-    /// Returns the length of the name on disk, in bytes.
+    /// Returns the length in bytes that a file name has on disk: an escaped byte (`ByteText`) counts as one.
     package static func byteCount(_ text: Substring) -> Int {
         text.utf8.allSatisfy { $0 < 0x80 } ? text.utf8.count : text.unicodeScalars.reduce(0) { $0 + width($1) }
     }
 
-    /// Returns the length of the name on disk, in bytes.
+    /// Returns the length in bytes that a file name has on disk: an escaped byte (`ByteText`) counts as one.
     package static func byteCount(_ text: String) -> Int { byteCount(text[...]) }
 
     private static func width(_ scalar: Unicode.Scalar) -> Int { ByteText.byte(scalar) == nil ? UTF8.width(scalar) : 1 }
@@ -172,8 +173,8 @@ package enum SafeFileName {
         return kept + fileExtension
     }
 
-    /// Returns the longest prefix of whole characters that fits into `byteCount` bytes. If the first character does not
-    /// fit, the prefix consists of as many of its scalars as fit.
+    /// Returns the longest prefix of a file name with whole characters that fits into `byteCount` bytes. If the first
+    /// character does not fit, the prefix consists of as many of its scalars as fit.
     package static func prefix(of text: Substring, byteCount: Int) -> Substring {
         var end = text.startIndex
         var used = 0

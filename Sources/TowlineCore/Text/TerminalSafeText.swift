@@ -1,4 +1,4 @@
-/// Makes remote text safe to print.
+/// Makes text from servers, such as file names and header fields, safe to print on a terminal.
 ///
 /// An escape sequence in a file name or a header could rewrite what the terminal shows, or run commands in some
 /// terminals (CVE-2004-1488, CWE-150); bidirectional controls can make `exe.fdp` look like another name.
@@ -24,7 +24,7 @@ package enum TerminalSafeText {
         return cut + "…"
     }
 
-    /// The number of terminal cells the text takes: 2 for wide characters and emoji, 0 for combining marks.
+    /// Returns the number of terminal cells that a text takes: 2 for wide characters and emoji, 0 for combining marks.
     package static func displayWidth(_ text: some StringProtocol) -> Int {
         text.reduce(0) { $0 + CharacterWidth.cells($1) }
     }
@@ -41,8 +41,8 @@ package enum TerminalSafeText {
         }
     }
 
-    /// Returns whether a character must be escaped. Joiners are not: scripts and emoji need them, and they move no
-    /// text.
+    /// Returns whether a character must be shown as an escape. Joiners are not escaped: scripts and emoji need them,
+    /// and they move no text.
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return ASCII.isControl(UInt8(truncatingIfNeeded: scalar.value)) }
         if scalar == "\u{200C}" || scalar == "\u{200D}" { return false }

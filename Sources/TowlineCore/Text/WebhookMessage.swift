@@ -1,7 +1,7 @@
 /// The message to a webhook (a URL that the user named for notifications) about a download: one JSON object on one line
 /// (RFC 8259).
 package struct WebhookMessage: Hashable, Sendable {
-    /// The event, such as `finished`.
+    /// The name of the event that the message reports, such as `finished`.
     package var event: String
     /// The identifier of the download.
     package var id: String
@@ -16,7 +16,7 @@ package struct WebhookMessage: Hashable, Sendable {
     /// The time of the event, in seconds since 1970.
     package var time: Int64
 
-    /// Creates a message.
+    /// Creates the message about a download.
     package init(
         event: String, id: String, name: String, path: String, bytes: Int64, checksum: Checksum?, time: Int64
     ) {
@@ -29,9 +29,9 @@ package struct WebhookMessage: Hashable, Sendable {
         self.time = time
     }
 
-    /// A key that is the same in every attempt to deliver the message, also after a restart of the process: a receiver
-    /// can ignore a repeated key. The key is a string of a structured field (RFC 8941 §3.3.3); characters that such a
-    /// string cannot contain are percent-encoded.
+    /// The value of the header field `Idempotency-Key`: the same in every attempt to deliver the message, also after a
+    /// restart of the process, so that a receiver can ignore a repeated message. The key is a string of a structured
+    /// field (RFC 8941 §3.3.3); characters that such a string cannot contain are percent-encoded.
     package var idempotencyKey: String {
         "\"" + "\(id)-\(event)-\(time)".utf8.map(Self.plain).joined() + "\""
     }

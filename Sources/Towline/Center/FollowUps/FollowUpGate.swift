@@ -3,6 +3,7 @@ import Synchronization
 /// A limit on the number of follow-ups (actions such as unpacking) that run at the same time, so that a slow one does
 /// not block the others. Follow-ups start in the order of their `enter` calls.
 final class FollowUpGate: Sendable {
+    /// The maximum number of follow-ups that run at the same time.
     static let room = 4
 
     /// The number of follow-ups that run, and the tasks that wait to run theirs.
@@ -19,7 +20,7 @@ final class FollowUpGate: Sendable {
 
     private let state = Mutex(Queue())
 
-    /// The number of tasks that wait in `enter`.
+    /// The number of tasks that wait in `enter`, for tests.
     var waiting: Int { state.withLock { $0.waiting.count } }
 
     /// Waits until fewer than `room` follow-ups run. After the result `true`, the caller runs its follow-up and then

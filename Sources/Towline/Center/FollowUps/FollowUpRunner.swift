@@ -2,7 +2,7 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// The follow-ups (actions such as unpacking) of finished downloads. The registry, the database of all downloads,
+/// Runs the follow-ups (actions such as unpacking) of finished downloads. The registry, the database of all downloads,
 /// stores the current follow-up, so that a kill repeats at most one of them.
 final class FollowUpRunner: Sendable {
     /// A closure that publishes the snapshot of a download after a follow-up changed its entry in the registry.
@@ -15,12 +15,13 @@ final class FollowUpRunner: Sendable {
         var task: Task<Void, Never>
     }
 
-    /// The newest task of each download, and whether the runner has closed.
+    /// The newest task that performs follow-ups for each download, and whether the runner has closed.
     private struct Tasks {
         var followers: [DownloadID: Follower] = [:]
         var isClosed = false
     }
 
+    /// The prefix of the names of the marks that `mark` stores in the registry.
     private static let prefix = "follow/"
     private let registry: any Registry
     private let performer: any FollowUpPerformer
@@ -86,12 +87,12 @@ final class FollowUpRunner: Sendable {
         for follower in followers { follower.task.cancel() }
     }
 
-    /// Waits for the end of all tasks.
+    /// Waits until the tasks of all downloads have ended, after `close` cancelled them.
     func finish() async {
         for follower in state.withLock({ Array($0.followers.values) }) { await follower.task.value }
     }
 
-    /// `true` if the follow-ups of the current task must stop.
+    /// `true` if the follow-ups of the current task must stop, because the task is cancelled or the runner has closed.
     private var isOver: Bool { Task.isCancelled || state.withLock { $0.isClosed } }
 
     private func follow(_ id: DownloadID, _ publish: Publish) async {
@@ -138,8 +139,8 @@ final class FollowUpRunner: Sendable {
         } ?? false
     }
 
-    /// Removes the mark of a download from the registry, if no follow-up is left. Returns `false` if the registry does
-    /// not contain the result `end`.
+    /// Removes the mark that makes the next launch continue the follow-ups of a download, if no follow-up is left.
+    /// Returns `false` if the registry does not contain the result `end`.
     private func removeMark(after end: RegistryChange, _ publish: Publish) async throws(TowlineError) -> Bool {
         guard let record = try await registry.download(end.id), record.state == .finished,
             record.reasonCode == end.state?.reasonCode, record.endedAt == end.state?.endedAt

@@ -23,7 +23,7 @@ struct FollowUpSequence {
         endedAt = record.endedAt
     }
 
-    /// The follow-up to perform now; `nil` if all are complete or one failed.
+    /// The follow-up to perform now; `nil` if all follow-ups are complete or one failed.
     var next: FollowUp? { number.map { followUps[$0] } }
 
     private var number: Int? {
@@ -31,7 +31,7 @@ struct FollowUpSequence {
         return number
     }
 
-    /// Records that the follow-up `next` is complete, and returns the change of the registry.
+    /// Records that the follow-up `next` is complete, and returns the change to write to the registry.
     ///
     /// - Parameter path: the new path of the file if the follow-up moved the file; `nil` otherwise.
     mutating func complete(movedTo path: String?) -> RegistryChange {
@@ -48,7 +48,7 @@ struct FollowUpSequence {
         return change
     }
 
-    /// Records that the follow-up `next` failed, and returns the change of the registry.
+    /// Records that the follow-up `next` failed, and returns the change to write to the registry.
     mutating func fail(_ error: TowlineError) -> RegistryChange {
         var change = RegistryChange(file.id)
         if let number { state = .failed(number, error.message) }
@@ -57,7 +57,8 @@ struct FollowUpSequence {
         return change
     }
 
-    /// Sets the new state. A download that was restarted or removed meanwhile is not changed.
+    /// Adds the new state of the follow-ups to a change of the registry. The change has no effect if the download was
+    /// restarted or removed meanwhile.
     private func setState(of change: inout RegistryChange) {
         var reason: String?
         if case .failed(_, let message) = state { reason = message }

@@ -2,7 +2,7 @@ import TowlineCore
 import TowlineDisk
 import TowlineEngine
 
-/// The source that the bytes of a download are read from.
+/// The source that a reader in the app gets the bytes of a download from.
 enum ContentSource: Sendable {
     case transfer(TransferRunner)
     /// The finished file or the part file on the disk, if the download has no running transfer.

@@ -2,7 +2,7 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// Queries about the running downloads, their hosts and the segments of a download.
+/// Queries for callers of the library about the running downloads, their hosts and the segments of a download.
 extension DownloadList {
     func runningDownloads() throws(TowlineError) -> [DownloadSnapshot] {
         try running.checkOpen()
@@ -21,8 +21,8 @@ extension DownloadList {
         }
     }
 
-    /// Returns the segments of a download: from its transfer if it runs, otherwise from its journal.
-    /// For a finished download, the result is the complete file.
+    /// Returns the downloaded byte ranges of a download, and the segments that connections are receiving: from its
+    /// transfer if it runs, otherwise from its journal. A finished download has the complete range.
     func segments(_ id: DownloadID) async throws(TowlineError) -> DownloadSegments {
         try running.checkOpen()
         if let runner = running[id]?.runner { return await runner.segments }
@@ -37,6 +37,8 @@ extension DownloadList {
         return DownloadSegments(completeLength: length, written: held?.written ?? ByteRangeSet())
     }
 
+    /// Returns the download whose identifier begins or ends with `short`; `nil` if no download matches. Throws
+    /// `unusableOption` if more than one download matches.
     func find(_ short: String) async throws(TowlineError) -> DownloadID? {
         try running.checkOpen()
         guard let name = ShortDownloadID(short) else { return nil }

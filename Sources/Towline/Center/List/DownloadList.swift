@@ -2,7 +2,8 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// The queries about the list of downloads. They send no request to any server.
+/// Answers the queries of callers of the library about downloads: snapshots, pages of the list, totals and timelines.
+/// Sends no request to any server.
 struct DownloadList: Sendable {
     let registry: any Registry
     let files: any DownloadFiles
@@ -26,7 +27,8 @@ struct DownloadList: Sendable {
         return record
     }
 
-    /// Returns the download with the URL and the destination of a request.
+    /// Returns the download that the registry contains for the URL and destination of a request; `nil` if there is
+    /// none.
     func find(_ request: DownloadRequest) async throws(TowlineError) -> DownloadID? {
         try running.checkOpen()
         if let id = try await registry.find(identity: try request.identity()) { return id }
@@ -62,7 +64,8 @@ struct DownloadList: Sendable {
         return totals
     }
 
-    /// Returns `sum` plus `more`, limited to 0 through `Int64.max`, because servers may send any length.
+    /// Returns `sum` plus `more` for the totals of the list, limited to 0 through `Int64.max`, because servers may send
+    /// any length.
     private static func clippedSum(_ sum: Int64, _ more: Int64) -> Int64 {
         let (result, overflow) = sum.addingReportingOverflow(more)
         return max(0, overflow ? (more > 0 ? .max : 0) : result)
@@ -113,6 +116,8 @@ struct DownloadList: Sendable {
         await journals.summaries(of: records.filter { running[$0.id] == nil })
     }
 
+    /// Returns whether the registry contains a download with the directory and name of an unfinished file that was
+    /// found on the disk.
     func contains(_ file: UnfinishedFile) async throws(TowlineError) -> Bool {
         var query = DownloadQuery()
         query.text = file.held.name

@@ -4,13 +4,14 @@ import TowlineEngine
 
 /// A cache of the journal summaries (name, length, byte ranges) of downloads without a transfer.
 final class JournalCache: Sendable {
+    /// A cached summary of a journal and the time when the journal was read.
     private struct Entry {
-        /// `nil` if the download has no journal.
+        /// The name, the length and the byte ranges in the journal; `nil` if the download has no journal.
         var summary: JournalSummary?
         var readAt: ContinuousClock.Instant
     }
 
-    /// The cached summaries, and the number of calls that removed some.
+    /// The cached summaries, and the number of calls that removed summaries.
     private struct Contents {
         var entries: [DownloadID: Entry] = [:]
         /// The number of calls of `forget`. A changed number means that a summary that was just read may be outdated

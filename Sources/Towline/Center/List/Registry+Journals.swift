@@ -18,7 +18,7 @@ extension Registry {
 }
 
 extension RegistryChange {
-    /// Creates the change that copies the contents of a journal to the entry of its download.
+    /// Creates the change that copies the name, size and progress in a journal to the registry entry of its download.
     fileprivate init(_ record: RegisteredDownload, _ journal: JournalSummary) {
         self.init(record.id)
         if record.name != journal.name { name = journal.name }

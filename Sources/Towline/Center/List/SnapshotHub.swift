@@ -2,7 +2,8 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// The distributor of snapshots of downloads and of events to all readers in the app. Never waits for a reader.
+/// Distributes snapshots of downloads and events to all readers in the app: streams of snapshots, and mailboxes of
+/// events. Never waits for a reader.
 final class SnapshotHub: Sendable {
     private struct Readers {
         var streams: [DownloadID: [Int: Reader]] = [:]
@@ -70,7 +71,8 @@ final class SnapshotHub: Sendable {
         return (stream, continuation, number)
     }
 
-    /// The identifiers of the downloads that have a snapshot stream.
+    /// The identifiers of the downloads that have a snapshot stream, so that only their snapshots are published after a
+    /// change of the whole list.
     var followed: [DownloadID] { readers.withLock { Array($0.streams.keys) } }
 
     private func leave(_ id: DownloadID, _ number: Int) {
@@ -112,13 +114,13 @@ final class SnapshotHub: Sendable {
         return streams.count + mailboxes.count
     }
 
-    /// Delivers an event to all mailboxes.
+    /// Delivers an event to the mailboxes of all readers of `Downloader.events`.
     func publish(_ event: DownloadEvent) {
         guard hasReaders else { return }
         for mailbox in readers.withLock({ $0.mailboxes.compactMap(\.value.mailbox) }) { mailbox.put(event) }
     }
 
-    /// Delivers a new timeline note of a download to all mailboxes.
+    /// Delivers a new timeline note of a download to the mailboxes of all readers of `Downloader.events`.
     func publish(_ note: TimelineNote, of id: DownloadID) { publish(.noted(id, note)) }
 
     /// Ends the snapshot streams of a removed download.
@@ -127,7 +129,7 @@ final class SnapshotHub: Sendable {
         for stream in streams?.values.map(\.continuation) ?? [] { stream.finish() }
     }
 
-    /// Ends all streams and closes all mailboxes.
+    /// Ends all snapshot streams and closes all mailboxes, because the downloader closes.
     func close() {
         let (streams, mailboxes) = readers.withLock { readers in
             readers.isClosed = true

@@ -7,11 +7,13 @@ struct DownloadEnd {
     let download: LiveDownload
     /// The reason to end the transfer that was set when it ended, such as a command; `none` if no reason was set.
     private(set) var intent: LiveDownload.Intent
+    /// The change that writes the result to the registry.
     private(set) var change: RegistryChange
     /// The wait before the download is retried; `nil` if the download does not wait.
     private(set) var wait: RetryWaits.Wait?
 
-    /// Takes the changes of a download whose transfer ended. They do not contain its new state yet.
+    /// Creates the result of a transfer that ended, with the changes (name, length, timeline notes) that the registry
+    /// does not contain yet. The new state of the download is set afterwards.
     init(of download: LiveDownload) {
         self.download = download
         intent = download.intent
@@ -73,7 +75,8 @@ struct DownloadEnd {
         download.update { record, _ in (record.source, record.identity) = (source, identity) }
     }
 
-    /// Queues a download whose expired link was renewed after `error`.
+    /// Sets the state `queued` for a download whose expired link was renewed after `error`, so that it continues with
+    /// the new link.
     mutating func renew(after error: TowlineError) {
         change.state = .init(.queued)
         change.note("renewed", "the old link no longer works (\(error.message)); a new link replaced it")
@@ -109,7 +112,8 @@ struct DownloadEnd {
         if isFirst { change.note("waiting", reason) }
     }
 
-    /// Lets the download wait before its next transfer.
+    /// Sets the state `waiting`: the download waits for `delay` before its next transfer, so that another download can
+    /// run.
     mutating func setWait(for code: WaitCode, _ reason: String, delay: Duration) {
         wait = RetryWaits.Wait(code: code, until: .now + delay)
         change.state = .init(
@@ -141,7 +145,8 @@ struct DownloadEnd {
     /// has no journal.
     mutating func keep(_ journal: JournalSummary?) { change.heldBytes = journal?.heldBytes ?? 0 }
 
-    /// The snapshot of the download as it is after `change` is in the registry.
+    /// The snapshot of the download as it is after `change` is in the registry, to publish it even while the registry
+    /// cannot be written.
     var snapshot: DownloadSnapshot {
         var record = download.recordWithName
         if let state = change.state {

@@ -1,9 +1,11 @@
 import TowlineCore
 import TowlineEngine
 
-/// The effects of commands on the running downloads and the queue.
+/// Functions with which `DownloadCenter` carries out commands: they pass a command to a running transfer, write its
+/// result to the registry and publish the change.
 extension DownloadScheduler {
-    /// The result of passing a command to the transfer of a download.
+    /// The result of passing a command (such as pause) to the transfer of a download, with which `DownloadCenter`
+    /// decides whether the command is complete.
     enum Reply {
         /// The download has no transfer. The registry contains its state.
         case noTransfer
@@ -37,7 +39,7 @@ extension DownloadScheduler {
         return try await isOver(download, for: intent) ? .done : .outdated
     }
 
-    /// Waits until a transfer has ended and its result is in the registry.
+    /// Waits until a transfer that a command ends has ended and its result is in the registry.
     ///
     /// - Returns: `true` if the transfer ended for the reason `intent`, or if a later pause or resume replaced this
     ///   reason. `false` if the transfer ended otherwise, so that the command must be decided again.
@@ -50,7 +52,7 @@ extension DownloadScheduler {
         return intent.isReversible && download.intent.isReversible && download.intent != intent
     }
 
-    /// Adds downloads to the registry and publishes the additions.
+    /// Adds new downloads to the registry, and publishes the event `added` for each of them.
     func add(_ records: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition] {
         let additions = try await registry.add(records)
         for (record, addition) in zip(records, additions) where addition == .added {
@@ -59,7 +61,8 @@ extension DownloadScheduler {
         return additions
     }
 
-    /// Writes a change of a download without a transfer to the registry, and publishes the new snapshot.
+    /// Writes a change of a download without a transfer to the registry, and publishes the new snapshot. The change is
+    /// written only if the download is in `state`.
     ///
     /// - Returns: `false` if the download is not in the required `state` or was removed. The download is then
     ///   unchanged.
@@ -74,8 +77,8 @@ extension DownloadScheduler {
         return true
     }
 
-    /// Uses the changed request of a download, which is in the registry. If `restarts` is `true`, a running transfer
-    /// restarts with the new request.
+    /// Applies the changed request of a download, already in the registry, to its running transfer and to the limits.
+    /// If `restarts` is `true`, the transfer restarts with the new request.
     func use(_ request: DownloadRequest, for id: DownloadID, restarts: Bool) async {
         journals.forget(id)
         // A transfer that was claimed before the change has the old request.
@@ -98,7 +101,8 @@ extension DownloadScheduler {
         startQueued()
     }
 
-    /// Forgets a download that was removed from the registry, and publishes the removal.
+    /// Removes a download that is no longer in the registry from the caches and counters of the scheduler, and
+    /// publishes the removal.
     func forget(_ id: DownloadID) {
         waits.resetCount(of: id)
         links.forget(id)
@@ -117,14 +121,14 @@ extension DownloadScheduler {
             rateLimit: services.limiter.rate, groups: admission.groupLimits)
     }
 
-    /// Changes a limit and stores it in the registry.
+    /// Puts a limit on running downloads or on the total rate into effect, and stores it in the registry.
     func set(_ limit: StoredLimit) async throws(TowlineError) {
         try await registry.setValue(limit.value, for: limit.name)
         apply(limit)
         startQueued()
     }
 
-    /// Changes a limit without storing it.
+    /// Puts a limit on running downloads or on the total rate into effect, without storing it in the registry.
     func apply(_ limit: StoredLimit) {
         admission.set(limit)
         if case .rate(let rate) = limit { services.limiter.setRate(rate) }

@@ -1,8 +1,9 @@
 import TowlineCore
 import TowlineEngine
 
-/// The handling of transfers that ended, and of the waits before retries.
+/// Functions of the scheduler for the end of a transfer, the waits before retries, the launch and the close.
 extension DownloadScheduler {
+    /// Decides the state of a download whose transfer ended with `result`, and writes the state to the registry.
     func ended(_ download: LiveDownload, _ result: Result<CompletedTransfer, TowlineError>) async {
         let id = download.id
         if download.progress.received > 0 { waits.resetCount(of: id) }
@@ -40,7 +41,7 @@ extension DownloadScheduler {
 
     // MARK: Waiting
 
-    /// Starts the timer that queues waiting downloads again at the end of the earliest wait.
+    /// Starts the timer for the end of the earliest wait, when the waiting download is queued again.
     func setAlarm() {
         guard !running.isClosed else { return waits.stopTimer() }
         waits.startTimer { [self] in await waitsAreOver { $0.until <= .now } }
@@ -112,7 +113,7 @@ extension DownloadScheduler {
         startQueued()
     }
 
-    /// Continues the follow-ups that an earlier process left incomplete.
+    /// Continues the follow-ups (actions such as unpacking) that an earlier process left incomplete.
     func resumeFollowUps() async throws(TowlineError) {
         try await followUps.resume { [self] id in await publish(id) }
     }

@@ -17,19 +17,24 @@ actor DownloadScheduler {
     var admission: Admission
     var waits = RetryWaits()
     private var pump = Pump()
-    /// The task that retries failed registry accesses; `nil` if no retry is needed.
+    /// The task that retries failed accesses of the registry (the database of all downloads); `nil` if no retry is
+    /// needed.
     var retries: Task<Void, Never>?
+    /// The task that publishes the progress of running downloads at intervals; `nil` if no download runs.
     var pulse: Task<Void, Never>?
 
-    /// The state of the task that looks for queued downloads.
+    /// The state of the background task that takes queued downloads from the registry and starts them.
     private struct Pump {
         var isRunning = false
-        /// `true` if the running task must look once more.
+        /// `true` if the running task must look for queued downloads once more, because a download was queued or a slot
+        /// became free.
         var mustRepeat = false
         /// `true` if the queued downloads could not be read from the registry and must be read again.
         var hasFailed = false
     }
 
+    /// Creates a scheduler that runs no downloads yet; `launch` starts them.
+    ///
     /// - Parameter locks: the locks that commands use to change requests.
     init(
         registry: any Registry, services: TransferServices, files: any DownloadFiles,
@@ -169,7 +174,8 @@ actor DownloadScheduler {
         }
     }
 
-    /// Publishes the changed snapshots of running downloads and writes their changes to the registry, once.
+    /// Publishes the changed snapshots of running downloads and writes their changes to the registry, once. The byte
+    /// counts are written only if `withProgress` is `true`.
     ///
     /// - Returns: the number of snapshots that were delivered to readers.
     private func beat(withProgress: Bool) async -> Int {
@@ -269,7 +275,7 @@ actor DownloadScheduler {
         if waits.contains(id) { setAlarm() }
     }
 
-    /// Queues a paused, failed or waiting download again. A change of its request, or a resume, arrived while the
+    /// Queues a paused, failed or waiting download again, because a resume or a change of its request arrived while the
     /// result of its transfer was written to the registry.
     ///
     /// Pause, cancel and remove wait for that write themselves, and then decide by the new state.

@@ -19,12 +19,12 @@ struct HostKnowledge: Hashable, Codable {
     }
 }
 
-/// The storage of the connection limits of hosts from one launch to the next.
+/// Stores the learned connection numbers of hosts in the registry, so that the next launch begins with them.
 final class HostMemory: Sendable {
     private let registry: any Registry
     private let board: HostBoard
     private let failures: RegistryFailures
-    /// The learned limits as last written to the registry. Used to write only changes.
+    /// The connection numbers of hosts as last written to the registry, so that only changes are written.
     private let stored = Mutex<[HTTPURL.Origin: HostBoard.Knowledge]>([:])
 
     init(registry: any Registry, board: HostBoard, failures: RegistryFailures) {
@@ -62,7 +62,7 @@ final class HostMemory: Sendable {
         }
     }
 
-    /// Returns the limits that changed since the last call.
+    /// Returns the learned connection numbers that changed since the last call, by host.
     private func changes() -> [HTTPURL.Origin: HostBoard.Knowledge] {
         stored.withLock { stored in
             let hosts = board.knowledge

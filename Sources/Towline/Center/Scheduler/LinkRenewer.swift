@@ -3,8 +3,8 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// The renewal of links with `Configuration.linkRenewal`: after the server refused a link, and before a known expiry
-/// time.
+/// Replaces expired links of downloads with new ones from the app (`Configuration.linkRenewal`): after the server
+/// refused a link, and before a known expiry time.
 final class LinkRenewer: Sendable {
     /// The time before the expiry of a link at which the link is renewed, in seconds.
     private static let margin: TimeInterval = 30
@@ -14,6 +14,8 @@ final class LinkRenewer: Sendable {
     private let locks: RequestLocks
     private let counts = Mutex(RenewalCounts())
 
+    /// Creates the renewer of the links of all downloads.
+    ///
     /// - Parameters:
     ///   - renewal: the object of the app that supplies new links; `nil` if no link is renewed.
     ///   - locks: the locks that other changes of requests use.
@@ -130,9 +132,10 @@ final class LinkRenewer: Sendable {
     }
 }
 
-/// The numbers of consecutive renewals of links, and the decision whether a refused link is renewed.
+/// The numbers of consecutive renewals of the links of downloads, and the decision whether a refused link is renewed
+/// once more.
 struct RenewalCounts {
-    /// The status codes that mean that a link has expired, if the link worked before.
+    /// The status codes of a response that mean that a link has expired, if the link worked before.
     private static let expired: Set<Int> = [401, 403, 404, 410]
     /// The maximum number of consecutive renewals of a download's link without a received byte. Then the download
     /// fails.
@@ -154,6 +157,6 @@ struct RenewalCounts {
         return true
     }
 
-    /// Resets the number of consecutive renewals of a download.
+    /// Resets the number of consecutive renewals of a download's link.
     mutating func reset(_ id: DownloadID) { counts[id] = nil }
 }

@@ -10,19 +10,22 @@ struct PulsePace {
 
     private let shortest: Duration
     private var written: ContinuousClock.Instant
-    /// The number of snapshots that were delivered to readers by the last report.
+    /// The number of snapshots that were delivered to readers by the last report, which decides the next interval.
     var deliveries = 0
 
+    /// Creates the pace of the reports; the first interval begins at `now`.
+    ///
     /// - Parameter shortest: the shortest interval between two snapshots.
     init(shortest: Duration, now: ContinuousClock.Instant) { (self.shortest, written) = (shortest, now) }
 
-    /// The interval until the next report. Many readers of many downloads get fewer snapshots, because receiving bytes
-    /// has priority.
+    /// The interval until the next report about running downloads. It grows with the number of readers and downloads,
+    /// because receiving bytes has priority over reports.
     var interval: Duration {
         min(max(shortest, .seconds(Double(deliveries) / Self.deliveriesPerSecond)), Self.longestInterval)
     }
 
-    /// Returns whether the progress must be written to the registry now. `true` begins the next interval.
+    /// Returns whether the byte counts of running downloads must be written to the registry now. `true` begins the next
+    /// interval.
     mutating func isProgressDue(now: ContinuousClock.Instant) -> Bool {
         guard now - written >= Self.progressInterval else { return false }
         written = now

@@ -15,7 +15,7 @@ struct RetryWaits {
     private var waits: [DownloadID: Wait] = [:]
     /// The number of consecutive waits of each download, which lengthens the next wait. A received byte resets it.
     private var counts: [DownloadID: Int] = [:]
-    /// The task that waits for the end of the earliest wait.
+    /// The task that waits for the end of the earliest wait and then queues the downloads whose waits are over.
     private var timer: Task<Void, Never>?
 
     /// Returns the delay before the next retry of a download, and counts the wait. The delay doubles after
@@ -27,10 +27,10 @@ struct RetryWaits {
         return min(Self.longestDelay, configuration.networkRetryInterval * (1 << min(count, 20)))
     }
 
-    /// Returns the number of consecutive waits of a download.
+    /// Returns the number of consecutive waits of a download, which lengthens its next wait.
     func count(of id: DownloadID) -> Int { counts[id, default: 0] }
 
-    /// Resets the number of consecutive waits of a download.
+    /// Resets the number of consecutive waits of a download, so that its next wait is short again.
     mutating func resetCount(of id: DownloadID) { counts[id] = nil }
 
     func contains(_ id: DownloadID) -> Bool { waits[id] != nil }
@@ -39,13 +39,14 @@ struct RetryWaits {
 
     func matching(_ isOver: (Wait) -> Bool) -> [DownloadID: Wait] { waits.filter { isOver($0.value) } }
 
-    /// Postpones the end of a wait to the time `until`. Has no effect if the download does not wait.
+    /// Postpones the end of a download's wait to the time `until`. Has no effect if the download does not wait.
     mutating func postpone(_ id: DownloadID, until time: ContinuousClock.Instant) { waits[id]?.until = time }
 
-    /// Removes the waits of these downloads, which enter the queue.
+    /// Removes the waits of downloads that enter the queue again.
     mutating func remove(_ ids: some Sequence<DownloadID>) { for id in ids { waits[id] = nil } }
 
-    /// Adds removed waits again, which now end at the time `until`. A wait that began meanwhile is not replaced.
+    /// Adds removed waits again, because the registry could not be written. They now end at the time `until`. A wait
+    /// that began meanwhile is not replaced.
     mutating func restore(_ removed: [DownloadID: Wait], until time: ContinuousClock.Instant) {
         for (id, wait) in removed where waits[id] == nil { waits[id] = Wait(code: wait.code, until: time) }
     }

@@ -9,19 +9,21 @@ import TowlineEngine
 /// then, the download counts as running. This prevents a second start of a download that the registry still contains
 /// as running, and prevents more running downloads than the limit.
 final class RunningDownloads: Sendable {
-    /// The write of the result of a transfer to the registry.
+    /// A task that writes the result of a transfer to the registry.
     typealias EndWrite = Task<Result<Void, TowlineError>, Never>
 
+    /// A running download: the task that runs its transfer and, after the end, the result that the registry does not
+    /// contain yet.
     private struct Entry {
         let download: LiveDownload
         let run: Task<Void, Never>
         /// The result of the ended transfer, which is not in the registry yet.
         var end: DownloadEnd?
-        /// The write of `end` that is in progress.
+        /// The task that is writing `end` to the registry; `nil` if no task runs.
         var write: EndWrite?
     }
 
-    /// The downloads that run and those that are about to run.
+    /// The running downloads, and those whose transfers are being started.
     private struct Contents {
         var entries: [DownloadID: Entry] = [:]
         /// The downloads that are being marked as active in the registry. After these tasks, the transfers exist.
@@ -33,12 +35,12 @@ final class RunningDownloads: Sendable {
 
     // MARK: Closing
 
-    /// `true` after `close`. No download starts any more.
+    /// `true` after `close`, so that no download starts any more.
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
     func close() { state.withLock { $0.isClosed = true } }
 
-    /// Throws `closed` after `close`.
+    /// Throws the error `closed` if the downloader is closed, so that a command or query does not start.
     func checkOpen() throws(TowlineError) {
         guard isClosed else { return }
         throw TowlineError(
@@ -65,7 +67,8 @@ final class RunningDownloads: Sendable {
         return entry.end?.snapshot ?? entry.download.snapshot
     }
 
-    /// Returns whether a download has no transfer and none is being started.
+    /// Returns whether a download has no transfer and none is being started, so that its state in the registry is
+    /// valid.
     func isFree(_ id: DownloadID) -> Bool { state.withLock { $0.entries[id] == nil && $0.claims[id] == nil } }
 
     /// Returns the task that runs the transfer of `download`; `nil` if its result is in the registry.
@@ -76,12 +79,13 @@ final class RunningDownloads: Sendable {
 
     var runs: [Task<Void, Never>] { state.withLock { $0.entries.values.map(\.run) } }
 
-    /// Removes a download whose result is in the registry.
+    /// Removes a download whose result is in the registry, so that it no longer counts as running.
     func remove(_ id: DownloadID) { state.withLock { $0.entries[id] = nil } }
 
     // MARK: Starting
 
-    /// Adds downloads that `claim` marks as active in the registry.
+    /// Records that the task `claim` is starting these downloads: it marks them as active in the registry first.
+    /// Commands wait for the task.
     func beginClaim(_ ids: [DownloadID], _ claim: Task<Void, Never>) {
         state.withLock { state in
             for id in ids { state.claims[id] = claim }
@@ -104,18 +108,19 @@ final class RunningDownloads: Sendable {
 
     // MARK: Results
 
-    /// Sets the result of an ended transfer, until `remove` is called.
+    /// Stores the result of an ended transfer until the registry contains it and `remove` is called.
     func setEnd(_ end: DownloadEnd) { state.withLock { $0.entries[end.download.id]?.end = end } }
 
-    /// Returns the result of an ended transfer that is not in the registry yet.
+    /// Returns the result of a download's ended transfer that the registry does not contain yet; `nil` if there is
+    /// none.
     func end(of id: DownloadID) -> DownloadEnd? { state.withLock { $0.entries[id]?.end } }
 
-    /// The downloads whose results are not in the registry yet.
+    /// The downloads whose transfers ended and whose results are not in the registry yet.
     var unwritten: [DownloadID] {
         state.withLock { $0.entries.values.filter { $0.end != nil }.map(\.download.id) }
     }
 
-    /// Returns the running write of a download's result. If no write runs, starts one with `start`.
+    /// Returns the running task that writes a download's result to the registry. If none runs, starts one with `start`.
     func write(of id: DownloadID, orStart start: () -> EndWrite) -> EndWrite {
         state.withLock { state in
             let write = state.entries[id]?.write ?? start()
@@ -124,6 +129,6 @@ final class RunningDownloads: Sendable {
         }
     }
 
-    /// Removes the failed write of a result, so that it can be retried.
+    /// Removes the failed task that wrote a download's result to the registry, so that the write can be retried.
     func removeWrite(of id: DownloadID) { state.withLock { $0.entries[id]?.write = nil } }
 }

@@ -13,7 +13,7 @@ enum StoredLimit: Hashable, Sendable {
     /// start.
     case group(String, Int?)
 
-    /// The beginning of the names of all limits.
+    /// The prefix of the names under which the registry stores limits.
     static let prefix = "limit/"
     private static let groupPrefix = prefix + "group/"
 
@@ -30,7 +30,7 @@ enum StoredLimit: Hashable, Sendable {
         }
     }
 
-    /// The name of the value in the registry.
+    /// The name under which the registry stores the limit.
     var name: String {
         switch self {
         case .running: Self.prefix + "running"
@@ -40,7 +40,7 @@ enum StoredLimit: Hashable, Sendable {
         }
     }
 
-    /// The value in the registry; `nil` if the limit is removed.
+    /// The text that the registry stores as the value of the limit; `nil` if the limit is removed.
     var value: String? {
         switch self {
         case .running(let count), .perHost(let count): String(count)
@@ -49,7 +49,7 @@ enum StoredLimit: Hashable, Sendable {
         }
     }
 
-    /// Throws `unusableOption` if the limit is outside its range.
+    /// Checks the value that a caller wants to set. Throws `unusableOption` if the limit is outside its range.
     func check() throws(TowlineError) {
         switch self {
         case .running(let count) where count < 1, .perHost(let count) where count < 1:
@@ -66,7 +66,8 @@ enum StoredLimit: Hashable, Sendable {
 }
 
 extension Admission {
-    /// Sets a limit on the number of running downloads. Ignores a rate limit.
+    /// Sets a limit on the number of running downloads. Ignores a rate limit, which the rate limiter of the transfers
+    /// applies.
     mutating func set(_ limit: StoredLimit) {
         switch limit {
         case .running(let count): self.limit = count
