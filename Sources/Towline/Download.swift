@@ -45,8 +45,8 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// is the new one; if it unpacked and deleted the archive, the URL is that of the new directory.
     ///
     /// - Throws: the error of the download if it failed; `followUpFailed` if a follow-up failed; `cancelled` if the
-    ///   download was cancelled or removed; `CancellationError` if the current task was cancelled, which does not affect
-    ///   the download.
+    ///   download was cancelled or removed; `CancellationError` if the current task was cancelled, which does not
+    ///   affect the download.
     public var file: URL {
         get async throws { try await file(includingFollowUps: true) }
     }
@@ -166,8 +166,8 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// Resumes a paused, waiting or failed download. Throws `illegalTransition` if it is finished or cancelled.
     package func resume() async throws(TowlineError) { try await center.resume(id) }
 
-    /// Starts a failed, cancelled, paused or waiting download again. Throws `illegalTransition` if it is finished and no
-    /// follow-up failed.
+    /// Starts a failed, cancelled, paused or waiting download again. Throws `illegalTransition` if it is finished and
+    /// no follow-up failed.
     package func retry() async throws(TowlineError) { try await center.retry(id) }
 
     /// Cancels the download and deletes its downloaded bytes. The download stays in the list.
@@ -231,8 +231,8 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// Replaces the URL of the download with another link to the same file.
     ///
     /// The downloaded bytes are kept if the new link is proven to lead to the same file. If the link has another origin
-    /// (scheme, host or port), the user name, the password, the cookies and the header fields of the old request are not
-    /// sent to it. Header fields of the link itself are sent.
+    /// (scheme, host or port), the user name, the password, the cookies and the header fields of the old request are
+    /// not sent to it. Header fields of the link itself are sent.
     ///
     /// - Parameters:
     ///   - link: the new link.

@@ -92,15 +92,15 @@ public final class Downloader: Sendable {
     /// Adds a download to the end of the queue.
     ///
     /// The same URL in the same directory is the same download. If the list already contains the download, its handle
-    /// is returned. A finished download sends no request, unless its file was deleted. A failed or cancelled
-    /// download restarts with the options of the new request. A waiting download restarts only if the new options
-    /// differ from the old options. ``DownloadRequest/publicAddressesOnly`` stays set if the earlier request had it
-    /// set.
+    /// is returned. A finished download sends no request, unless its file was deleted. A failed or cancelled download
+    /// restarts with the options of the new request. A waiting download restarts only if the new options differ from
+    /// the old options. ``DownloadRequest/publicAddressesOnly`` stays set if the earlier request had it set.
     ///
     /// The download is durable when this call returns.
     ///
     /// - Throws: `unusableURL`, `unusableDestination`, `unusableHeader` or `unusableOption` if the request is invalid;
-    ///   `unusableDestination` if the list contains the URL in the directory under another file name; an error of the registry if the list cannot be read or written.
+    ///   `unusableDestination` if the list contains the URL in the directory under another file name; an error of the
+    ///   registry if the list cannot be read or written.
     @discardableResult
     public func add(_ request: DownloadRequest) async throws(TowlineError) -> Download {
         try await add(contentsOf: [request])[0]
@@ -178,8 +178,8 @@ public final class Downloader: Sendable {
     /// Finished, failed and cancelled downloads do not change.
     public func pauseAll(group: String? = nil) async throws(TowlineError) { try await center.pauseAll(group: group) }
 
-    /// Starts all paused downloads, or only those of a group if `group` is not `nil`, and the follow-ups that an earlier
-    /// process left incomplete.
+    /// Starts all paused downloads, or only those of a group if `group` is not `nil`, and the follow-ups that an
+    /// earlier process left incomplete.
     public func startAll(group: String? = nil) async throws(TowlineError) { try await center.resumeAll(group: group) }
 
     /// Sets the maximum number of downloads that run at the same time.

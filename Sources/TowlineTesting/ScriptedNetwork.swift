@@ -4,8 +4,8 @@ import Towline
 import TowlineCore
 import TowlineEngine
 
-/// A network in memory, for tests of an app that downloads: the app's own code runs with the real library, and no socket
-/// is opened.
+/// A network in memory, for tests of an app that downloads: the app's own code runs with the real library, and no
+/// socket is opened.
 ///
 /// ```swift
 /// let network = ScriptedNetwork()

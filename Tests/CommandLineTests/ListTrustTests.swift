@@ -12,7 +12,8 @@ struct ListTrustTests {
         return try await FaultServer.start(["/*": Resource(length: 1000)], options: options)
     }
 
-    /// Each option that could read a local file, weaken TLS, overwrite or send something is refused, and its URL is not requested.
+    /// Each option that could read a local file, weaken TLS, overwrite or send something is refused, and its URL is not
+    /// requested.
     @Test(arguments: [
         "bearer-file=secret", "user-file=secret", "cookies=secret", "netrc-file=secret", "netrc", "cacert=secret",
         "insecure", "proxy=http://127.0.0.1:9", "header=X: y", "user=a:b", "if-exists=overwrite", "if-changed=fail",

@@ -46,8 +46,8 @@ struct DiskFaultTests {
         }
     }
 
-    /// Row 86: of a list, the files that fit are downloaded. The others are refused before their first byte, in this run
-    /// and in the next one.
+    /// Row 86: of a list, the files that fit are downloaded. The others are refused before their first byte, in this
+    /// run and in the next one.
     @Test(.enabled(if: canMount)) func row86AListOnASmallDisk() async throws {
         try await SmallMount.with(megabytes: 9) { mount in
             let more = Dictionary(

@@ -5,8 +5,8 @@ package import TowlineEngine
 
 /// The fault server without a network: requests are answered by the same resources and replies.
 ///
-/// Plays everything that a client sees as a head, body bytes and an end. Replies that a parser of HTTP has to judge, broken
-/// framing for example, are for real servers (``FaultServer/Reply/isSimulable``).
+/// Plays everything that a client sees as a head, body bytes and an end. Replies that a parser of HTTP has to judge,
+/// broken framing for example, are for real servers (``FaultServer/Reply/isSimulable``).
 package final class SimulatedServer: Transport {
     /// One request that came.
     package struct Request: Sendable {

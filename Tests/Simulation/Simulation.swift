@@ -4,8 +4,8 @@ package import TowlineEngine
 
 /// Runs tasks and timers on one thread, with a clock that moves only while every task waits.
 ///
-/// A download that waits for an hour takes milliseconds here, and does the same each time: nothing depends on the speed of
-/// the machine. Everything that takes part must wait by ``after(_:_:)`` and run its tasks here.
+/// A download that waits for an hour takes milliseconds here, and does the same each time: nothing depends on the speed
+/// of the machine. Everything that takes part must wait by ``after(_:_:)`` and run its tasks here.
 package final class Simulation: TaskExecutor {
     /// Why a run ended without a result.
     package enum Failure: Error {

@@ -110,8 +110,8 @@ import TowlineEngine
         }
     }
 
-    /// The finished files of a list need one sync each, and one of their directory. The sync of the directory is omitted
-    /// only if no later change of it can have the same time.
+    /// The finished files of a list need one sync each, and one of their directory. The sync of the directory is
+    /// omitted only if no later change of it can have the same time.
     @Test(
         arguments: [
             (0xEF53, .seconds(1_700_000_000) + .nanoseconds(1), 51),

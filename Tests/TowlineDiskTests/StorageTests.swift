@@ -76,8 +76,8 @@ import TowlineEngine
         #expect(try storage.unfinished(directory.place()) != nil)
     }
 
-    /// Opening the part file waits for its lock. A stopped transfer releases the lock when its last write returns, and a
-    /// forked child process when its program begins.
+    /// Opening the part file waits for its lock. A stopped transfer releases the lock when its last write returns, and
+    /// a forked child process when its program begins.
     @Test func aLockThatIsAboutToGoIsWaitedFor() throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
         try part.fill(0..<5000)

@@ -3,8 +3,8 @@ public import TowlineCore
 
 /// The bytes of a download, all from the same version of the file.
 ///
-/// The bytes are not verified with ``TowlineCore/TransferOptions/checksum``, because a checksum needs the complete file.
-/// To read verified bytes, wait for ``Download/file``.
+/// The bytes are not verified with ``TowlineCore/TransferOptions/checksum``, because a checksum needs the complete
+/// file. To read verified bytes, wait for ``Download/file``.
 public struct DownloadContent: Sendable {
     /// The size of the file in bytes; `nil` if the server does not report the size.
     public let completeLength: Int64?

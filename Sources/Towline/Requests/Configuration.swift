@@ -5,8 +5,8 @@ package import TowlineCore
 extension Downloader {
     /// The settings of a ``Downloader``.
     ///
-    /// The download and rate limits apply only until a limit is changed at run time. Changed limits are saved in the state
-    /// directory and take precedence over this configuration the next time the directory is opened.
+    /// The download and rate limits apply only until a limit is changed at run time. Changed limits are saved in the
+    /// state directory and take precedence over this configuration the next time the directory is opened.
     public struct Configuration: Sendable {
         /// The maximum number of downloads that run at the same time.
         public var maximumRunning = 5
@@ -16,9 +16,9 @@ extension Downloader {
         public var rateLimit: Int64 = 0
         /// A Boolean value that indicates whether unfinished downloads continue at launch.
         ///
-        /// If `false`, no server is contacted until the app asks for it: the downloads that were queued, running or waiting
-        /// when the process ended are paused at launch, and follow-ups wait. ``Download/start()`` starts one of them,
-        /// ``Downloader/startAll(group:)`` starts all.
+        /// If `false`, no server is contacted until the app asks for it: the downloads that were queued, running or
+        /// waiting when the process ended are paused at launch, and follow-ups wait. ``Download/start()`` starts one of
+        /// them, ``Downloader/startAll(group:)`` starts all.
         public var resumesAtLaunch = true
         /// The interval between two snapshots of a download while bytes arrive.
         ///
@@ -29,7 +29,8 @@ extension Downloader {
         public var linkRenewal: (any LinkRenewal)?
         /// The delay before a download is retried after its first network failure.
         ///
-        /// The delay doubles after each further failure in a row, up to 5 minutes. A change of the network ends the delay.
+        /// The delay doubles after each further failure in a row, up to 5 minutes. A change of the network ends the
+        /// delay.
         public var networkRetryInterval = Duration.seconds(5)
         /// The logger for the steps of each download: requests, responses and decisions, at level `debug`.
         ///

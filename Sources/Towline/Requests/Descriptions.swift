@@ -47,7 +47,8 @@ extension RenewedLink: CustomStringConvertible, CustomDebugStringConvertible, Cu
 }
 
 extension FollowUp: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The kind of the follow-up, with a path or a host. Arguments of a program and the path of a webhook may be secrets.
+    /// The kind of the follow-up, with a path or a host. Arguments of a program and the path of a webhook may be
+    /// secrets.
     public var description: String {
         switch self {
         case .unpack(let directory, let deletesArchive):

@@ -108,8 +108,8 @@ extension DownloadRequest {
     /// While the download waits, another download can run.
     private static let triesBeforeWaiting = 4
 
-    /// Returns a key that is equal for two requests with the same URL and the same directory, whatever the file name. The
-    /// registry uses the key to recognize a download that is added again: two downloads of one URL in one directory
+    /// Returns a key that is equal for two requests with the same URL and the same directory, whatever the file name.
+    /// The registry uses the key to recognize a download that is added again: two downloads of one URL in one directory
     /// would write the same part file.
     func identity() throws(TowlineError) -> String {
         let place = try place

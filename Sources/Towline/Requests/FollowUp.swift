@@ -12,8 +12,8 @@ public enum FollowUp: Hashable, Sendable, Codable {
     /// The directory must not exist yet. It appears under its name when it is complete. Nothing is written outside the
     /// directory and no link is followed. An archive that is too large when unpacked is refused.
     ///
-    /// `deletesArchive` removes the archive afterwards. ``DownloadSnapshot/file`` is then the new directory, and the same
-    /// request added again sends no request as long as the directory exists.
+    /// `deletesArchive` removes the archive afterwards. ``DownloadSnapshot/file`` is then the new directory, and the
+    /// same request added again sends no request as long as the directory exists.
     case unpack(into: URL, deletesArchive: Bool = false)
     /// Moves the file to another path on the same file system. An existing file is not replaced.
     case move(to: URL)

@@ -85,8 +85,8 @@ struct TransferAttempts {
 
     // MARK: Responses
 
-    /// Records the head of a response in the host board, so that all transfers know, for example, whether the host sends
-    /// checksums.
+    /// Records the head of a response in the host board, so that all transfers know, for example, whether the host
+    /// sends checksums.
     ///
     /// - Parameter noteLong: `true` to record that a response over HTTP/2 is not a small file, which decides about
     ///   shared connections. An attempt that was stopped because of its length reports that at its end.

@@ -25,8 +25,8 @@ enum Answer {
     /// Decodes the body of a request.
     ///
     /// - Parameter limit: the maximum size of the body in bytes.
-    /// - Throws: `HTTPError` 413 if the body is larger than `limit`, 503 if all bodies that are being received together are
-    ///   larger than the budget; `DecodingError`.
+    /// - Throws: `HTTPError` 413 if the body is larger than `limit`, 503 if all bodies that are being received together
+    ///   are larger than the budget; `DecodingError`.
     static func read<Value: Decodable>(
         _ type: Value.Type, from request: Request, limit: Int = maximumBody
     ) async throws -> Value {

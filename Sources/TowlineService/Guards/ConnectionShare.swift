@@ -4,8 +4,9 @@ import Synchronization
 
 /// Limits the connections of each client address, so that one client cannot use all connections of the service.
 ///
-/// A client that exceeds its share loses a connection: first the oldest that has not shown the access token, also while its
-/// request comes in; then the one that has been idle for the longest time. If there is neither, its new connection is closed.
+/// A client that exceeds its share loses a connection: first the oldest that has not shown the access token, also while
+/// its request comes in; then the one that has been idle for the longest time. If there is neither, its new connection
+/// is closed.
 final class ConnectionShare: Sendable {
     private struct Entry {
         let channel: any Channel
@@ -52,8 +53,8 @@ final class ConnectionShare: Sendable {
 
     func remove(_ channel: any Channel) { _ = entries.withLock { $0.removeValue(forKey: ObjectIdentifier(channel)) } }
 
-    /// Returns the client of an address: all of loopback, an IPv4 address, or the first 64 bits of an IPv6 address. A client usually has a
-    /// whole IPv6 network (RFC 6177).
+    /// Returns the client of an address: all of loopback, an IPv4 address, or the first 64 bits of an IPv6 address. A
+    /// client usually has a whole IPv6 network (RFC 6177).
     static func client(_ address: SocketAddress?) -> String? {
         guard let text = address?.ipAddress else { return nil }
         // Any process of this machine can use any of these addresses.

@@ -78,8 +78,8 @@ struct Gate: RouterMiddleware {
 
     private static func isPage(_ path: String) -> Bool { path == "/" || path.hasPrefix("/page/") }
 
-    /// Returns the values of all cookies with the name of the session cookie. A page on another port of this machine can set
-    /// a cookie of the same name, and a browser may send that cookie first (RFC 6265 §8.5).
+    /// Returns the values of all cookies with the name of the session cookie. A page on another port of this machine
+    /// can set a cookie of the same name, and a browser may send that cookie first (RFC 6265 §8.5).
     static func cookies(of request: Request) -> [Substring] {
         request.headers[values: .cookie].flatMap { $0.split(separator: ";") }.compactMap { pair in
             let pair = pair.drop { $0 == " " || $0 == "\t" }

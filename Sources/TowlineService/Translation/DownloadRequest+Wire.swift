@@ -31,8 +31,8 @@ extension DownloadRequest {
         startsPaused = wire.startsPaused ?? false
     }
 
-    /// Checks the metadata of a client, which the list of downloads keeps. Lengths are in Unicode code points, as in the API
-    /// document.
+    /// Checks the metadata of a client, which the list of downloads keeps. Lengths are in Unicode code points, as in
+    /// the API document.
     ///
     /// - Throws: `unusableOption`.
     static func metadata(_ metadata: [String: String]) throws(TowlineError) -> [String: String] {

@@ -38,8 +38,8 @@ struct VictimRun: Sendable {
         return try await ChildProcess.run("crash-victim", arguments, within: 30)
     }
 
-    /// Runs the victim program without a failure, and expects that the kernel moved bytes with `splice`. It moves only a
-    /// fast response, so on a busy machine one of five runs must have one.
+    /// Runs the victim program without a failure, and expects that the kernel moved bytes with `splice`. It moves only
+    /// a fast response, so on a busy machine one of five runs must have one.
     func spliced() async throws -> ChildProcess.Ending {
         var ending = try await victim("none", 0)
         for _ in 0..<4 where Self.splices(ending) <= 30 {

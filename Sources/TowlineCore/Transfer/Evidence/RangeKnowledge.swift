@@ -132,8 +132,8 @@ extension RangeKnowledge {
     }
 }
 
-/// The reactions to responses that do not contain the requested range. `mirrorsGoOn`: `true` if the download can continue
-/// without the primary source.
+/// The reactions to responses that do not contain the requested range. `mirrorsGoOn`: `true` if the download can
+/// continue without the primary source.
 extension RangeKnowledge {
     /// Handles a response that does not contain the requested range. The first refusal is retried; after the second,
     /// the download starts over without Range, on a single connection, unless other attempts or mirrors continue.

@@ -1,7 +1,7 @@
 /// The reactions of a transfer to a complete file that does not match its checksums.
 extension TransferEvidence {
-    /// Returns a notice that the file is accepted although `mismatches` include a checksum of the server: the user's own
-    /// checksum matches, which nobody can forge. Returns `nil` otherwise.
+    /// Returns a notice that the file is accepted although `mismatches` include a checksum of the server: the user's
+    /// own checksum matches, which nobody can forge. Returns `nil` otherwise.
     func outranked(_ mismatches: [ChecksumMismatch]) -> TransferNotice? {
         guard let checksum = terms.options.checksum, !checksum.isForgeable,
             !mismatches.contains(where: { $0.expected == checksum })

@@ -56,7 +56,8 @@ extension DownloadState {
 }
 
 extension DownloadSegments {
-    /// Creates the byte ranges of a transfer: its written bytes, and the segments (byte ranges of attempts) in progress.
+    /// Creates the byte ranges of a transfer: its written bytes, and the segments (byte ranges of attempts) in
+    /// progress.
     package init(of machine: TransferStateMachine) {
         let ledger = machine.work.ledger
         self.init(

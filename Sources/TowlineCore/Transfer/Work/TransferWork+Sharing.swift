@@ -163,8 +163,9 @@ extension TransferWork {
         return Double(attempt.notArrived(of: lease).count) / Double(attempt.received) * seconds < SplitPolicy.worthwhile
     }
 
-    /// Returns the attempt whose missing bytes are to be requested a second time, the slowest one, and counts these bytes
-    /// as wasted. Returns `nil` if every remainder is raced already, or if races would waste more than 1 % of the file.
+    /// Returns the attempt whose missing bytes are to be requested a second time, the slowest one, and counts these
+    /// bytes as wasted. Returns `nil` if every remainder is raced already, or if races would waste more than 1 % of the
+    /// file.
     mutating func slowestToRace(
         _ runners: [SplitPolicy.Runner], _ policy: SplitPolicy, _ context: TransferContext
     ) -> SplitPolicy.Runner? {
