@@ -22,6 +22,7 @@ package import TowlineEngine
 /// - A request that must not be sent (a control character in a field, a cookie or netrc file that cannot be read) ends
 ///   as `failed(.local)`, a response 407 as `failed(.proxyUnauthorized)`.
 package final class CurlTransport: Transport {
+    /// An engine thread, which runs libcurl, and its highest number of attempts.
     private struct Lane {
         let thread: EngineThread
         /// The highest number of concurrent attempts on the thread when an attempt for a small file started. The thread

@@ -22,8 +22,8 @@ package struct DownloadOptions: Sendable {
         )
     }
 
-    /// Returns whether bytes on disk that may come from another file can be used: a checksum proves them, or the user
-    /// takes the risk (`allowsUnsafeResume`).
+    /// Returns whether a download may use bytes on disk that possibly belong to another file: a checksum proves them,
+    /// or the user takes the risk (`allowsUnsafeResume`).
     var allowsUntrustedBytes: Bool { transfer.allowsUnsafeResume || !(transfer.checksum?.isForgeable ?? true) }
 
     /// Returns whether bytes that an earlier run left may have come over http, although this download uses https and
@@ -39,7 +39,7 @@ package struct DownloadOptions: Sendable {
         url.scheme == .https && (transfer.allowsDowngrade || mirrors.contains { $0.scheme == .http })
     }
 
-    /// The destination of the bytes.
+    /// The destination of a download's bytes: a file or an output stream.
     package enum Target: Hashable, Sendable {
         /// A file in `directory`. `name` is one path component; `nil`: the name that the server or the URL gives.
         case file(directory: String, name: String?)
@@ -53,7 +53,7 @@ package struct DownloadOptions: Sendable {
         var isStream: Bool { if case .stream = self { true } else { false } }
     }
 
-    /// The URL of the file.
+    /// The URL of the file to download.
     package var url: HTTPURL
     /// Other URLs of the same file, used for some byte ranges and if the first URL fails. Requests to them carry no
     /// credentials and none of the user's fields.
@@ -68,12 +68,13 @@ package struct DownloadOptions: Sendable {
     package var connection: ConnectionOptions
     /// `true` to wait for stable storage before the download counts as finished.
     package var durable = true
-    /// `true` if an unfinished file under the same name belongs to this download, even if it came from another URL: a
-    /// link may have been renewed.
+    /// `true` to resume an unfinished file under the same name even if it came from another URL, for example because
+    /// the link was renewed.
     package var ownsPart = false
-    /// `true` to start over if the file changed on the server, `false` to fail with `changedOnServer`.
+    /// `true` to start over if the file changed on the server during the download, `false` to fail with
+    /// `changedOnServer`.
     package var restartsChanged = true
-    /// `true` to reserve the disk space at the start.
+    /// `true` to reserve the disk space of the whole file at the start, so that a full disk is detected early.
     package var reservesSpace = true
 
     /// Creates the options of a download. `transfer.usesHTTP1Only` limits the HTTP version of the connection.
@@ -88,7 +89,7 @@ package struct DownloadOptions: Sendable {
         if transfer.usesHTTP1Only { self.connection.httpProtocol = .http1 }
     }
 
-    /// Accesses an option of `transfer`.
+    /// Accesses an option of `transfer` as if it were a member of these options.
     package subscript<Value>(dynamicMember option: WritableKeyPath<TransferOptions, Value>) -> Value {
         get { transfer[keyPath: option] }
         set { transfer[keyPath: option] = newValue }

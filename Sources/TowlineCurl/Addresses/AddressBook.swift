@@ -23,6 +23,7 @@ struct AddressBook {
         }
     }
 
+    /// The addresses of one host, those that failed recently, and the time at which the record expires.
     private struct Entry {
         /// Every address of the host, in the order of the DNS lookup; empty until the lookup has ended.
         var addresses: [SocketAddress] = []
@@ -36,6 +37,7 @@ struct AddressBook {
     /// The lifetime of an entry. Afterwards, attempts use the order of DNS again, because a failed address may have
     /// been repaired or replaced.
     private static let life = Duration.seconds(60)
+    /// The maximum number of hosts with an entry, so that the memory stays limited.
     private static let most = 256
 
     /// Records that `addresses` of the host `endpoint` failed. Records no host beyond 256.

@@ -9,7 +9,7 @@ import Glibc
 final class AddressRace {
     /// The time between the starts of two connection attempts (RFC 8305 §8: "Connection Attempt Delay").
     static let delay = Duration.milliseconds(250)
-    /// The maximum number of runners (sockets of the event loop) that connect at the same time.
+    /// The maximum number of runners (sockets of the event loop) that connect to one host at the same time.
     static let most = 8
 
     /// A socket of libcurl. The inode number distinguishes it from a later socket with the same descriptor.
@@ -19,13 +19,13 @@ final class AddressRace {
         let address: SocketAddress
     }
 
-    /// The sockets that libcurl opened, the latest last.
+    /// The sockets that libcurl opened for the host, the latest last. A winning runner replaces one of them.
     private var sockets: [Socket] = []
     /// The sockets of the event loop that are connecting, by descriptor, with the address of each.
     private(set) var runners: [Int32: SocketAddress] = [:]
-    /// The addresses that no socket has tried yet, in the order in which to try them.
+    /// The addresses of the host that no socket has tried yet, in the order in which to try them.
     private var waiting: [SocketAddress] = []
-    /// `true` once `learn` has set all addresses of the host.
+    /// `true` once `learn` has set all addresses of the host, so that no lookup is needed.
     private(set) var isComplete = false
     /// The address of the runner that connected first. After `end`, the address of the connection that is used, also if
     /// it is libcurl's own; `nil` if no socket connected.
@@ -35,6 +35,7 @@ final class AddressRace {
 
     /// The addresses that libcurl or the event loop tried to connect to, successfully or not.
     var tried: [SocketAddress] { sockets.map(\.address) + runners.values + failed }
+    /// The addresses where the connection attempt of a runner failed.
     private var failed: [SocketAddress] = []
 
     /// Records that libcurl is connecting a socket to an address, so that no runner tries this address.

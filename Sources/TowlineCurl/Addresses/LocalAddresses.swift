@@ -3,7 +3,7 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
-/// A check for texts that are numeric IP addresses.
+/// A check whether a text is a numeric IP address, which needs no DNS lookup.
 package enum NumericAddress {
     /// Returns whether a text is an IPv4 or IPv6 address without brackets and zone.
     package static func isValid(_ text: String) -> Bool {
@@ -12,7 +12,7 @@ package enum NumericAddress {
     }
 }
 
-/// The addresses of this machine's network interfaces.
+/// The IP addresses of this machine, which downloads that may use only public addresses must not connect to.
 enum LocalAddresses {
     /// Returns the current addresses of the network interfaces. Read for each use, because interfaces can change at any
     /// time; a call costs some microseconds.

@@ -2,13 +2,13 @@ import CCurl
 import Glibc
 internal import TowlineCore
 
-/// A socket address in the kernel's form: the bytes of a `sockaddr_in` or `sockaddr_in6`.
+/// The IP address and port of a server in the kernel's form: the bytes of a `sockaddr_in` or `sockaddr_in6`.
 struct SocketAddress: Hashable {
     let bytes: [UInt8]
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The address family, such as `AF_INET`; 0 if there are too few bytes.
+    /// The address family of the bytes, such as `AF_INET`; 0 if there are too few bytes.
     var family: Int32 {
         bytes.withUnsafeBytes { Int32($0.count < 2 ? 0 : $0.loadUnaligned(as: sa_family_t.self)) }
     }
@@ -26,7 +26,7 @@ struct SocketAddress: Hashable {
         return isPublic && !LocalAddresses.isLocal(number)
     }
 
-    /// The numeric text of the address; `nil` if the family is unknown.
+    /// The IP address as text, for libcurl's list of addresses; `nil` if the family is unknown.
     var text: String? {
         var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
         let code = bytes.withUnsafeBytes { bytes in

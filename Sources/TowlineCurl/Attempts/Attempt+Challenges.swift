@@ -1,7 +1,8 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The part of an attempt (HTTP request) for cookies, and for 401 responses that ask for credentials.
+/// The functions of an attempt (HTTP request) for the cookies of its response, and for 401 responses that ask for
+/// credentials.
 extension Attempt {
     /// Updates the download's cookie jar with the cookies of the response, before the receiver can send the next
     /// request.

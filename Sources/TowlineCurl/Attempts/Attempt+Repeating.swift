@@ -1,8 +1,8 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The recognition of failures of a reused connection, after which the event loop repeats the request over a new
-/// connection.
+/// The functions of an attempt (HTTP request) that recognize failures of a reused connection, after which the event
+/// loop repeats the request over a new one.
 extension Attempt {
     /// Returns whether an attempt failed because its connection was reused: the bytes received are not a response, so
     /// they were probably left after an earlier body (RFC 9112 §6.3). The loop then repeats the request over a new

@@ -7,7 +7,7 @@ internal import TowlineEngine
 /// libcurl's callbacks call an attempt, which follows the receiver's decisions, records an end or a pause, and reports
 /// it to libcurl through the return value; `AttemptLoop` acts on it once libcurl has returned.
 final class Attempt {
-    /// The state of the request and its response.
+    /// The state of the attempt's request and its response, with the data that each state needs.
     private enum Exchange {
         /// No connection is ready for the request.
         case connecting
@@ -20,7 +20,7 @@ final class Attempt {
         case body(ResponseBody)
     }
 
-    /// The progress of the attempt. The phase in which a failure occurs determines its kind (`FailureTable`).
+    /// The progress of the attempt. `FailureTable` uses the phase in which a failure occurs to determine its kind.
     enum Phase {
         /// No connection is ready for the request.
         case connecting
@@ -30,7 +30,8 @@ final class Attempt {
         case body
     }
 
-    /// The 401 responses of the attempt.
+    /// The progress of authentication: how many 401 responses libcurl has answered, or that Digest authentication is
+    /// needed.
     enum Challenges {
         /// libcurl answers 401 responses with the credentials, and has answered the given number.
         case answered(Int)
@@ -39,7 +40,7 @@ final class Attempt {
         case needsDigest
     }
 
-    /// The addresses of the host that the attempt connects to.
+    /// The addresses of the host that the attempt connects to: the user's, or those that connect in parallel.
     struct Addresses {
         /// The host whose addresses libcurl connects to; `nil` with a proxy or a numeric address in the URL.
         var endpoint: AddressBook.Endpoint?
@@ -47,13 +48,15 @@ final class Attempt {
         var fixed: [SocketAddress]?
         /// The parallel connection attempts to the host's addresses; `nil` until libcurl connects to the first one.
         var race: AddressRace?
-        /// `true` if an address of the host was rejected because it is not public.
+        /// `true` if an address of the host was rejected because it is not public, which the error message then
+        /// mentions.
         var hasRefused = false
     }
 
-    /// The connection that the request was sent over.
+    /// The connection that the request was sent over, with its HTTP version and whether an earlier request used it.
     struct Connection {
-        /// The use of HTTP/2 although HTTP/1.1 was possible.
+        /// The use of HTTP/2 on the connection, if HTTP/1.1 was possible too. After a failure of HTTP/2, later requests
+        /// use HTTP/1.1.
         enum HTTP2 {
             case unused
             case used
@@ -61,12 +64,12 @@ final class Attempt {
             case broken
         }
 
-        /// The use of a connection of an earlier request.
+        /// The rule for reusing a connection of an earlier request, changed by a failure of a reused connection.
         enum Reuse {
             case allowed
             /// Bytes that belong to no response were waiting on the reused connection.
             case foundStrayBytes
-            /// The request was repeated over a new connection.
+            /// The request was repeated over a new connection, so it is not repeated again.
             case repeated
         }
 
@@ -79,12 +82,16 @@ final class Attempt {
         /// The number of times the request was sent: libcurl sends it again if a reused connection was dead or the
         /// server refused the stream.
         var requestCount = 0
-        /// `true` if header lines or pieces of the body arrived since the last call of `hasNews`.
+        /// `true` if header lines or pieces of the body arrived since the last call of `hasNews()`. A response on a
+        /// broken connection then gets more time.
         fileprivate var hasNews = false
     }
 
+    /// The request to send, with its connection options.
     let request: AttemptRequest
+    /// The receiver of the response, which decides how the attempt continues.
     let receiver: any AttemptReceiver
+    /// The pool of connections that the attempt uses.
     let pool: ConnectionPool
     let handle: EasyHandle
     private let deadlineDidChange: (Attempt) -> Void
@@ -97,7 +104,7 @@ final class Attempt {
     var addresses = Addresses()
     var connection = Connection()
     var challenges = Challenges.answered(0)
-    /// The attempt's deadline. Only `DeadlineQueue` uses it.
+    /// The attempt's deadline, such as a timeout or the end of a pause. Only `DeadlineQueue` uses it.
     var deadline = DeadlineQueue.Entry()
 
     init(
@@ -125,7 +132,7 @@ final class Attempt {
         }
     }
 
-    /// The body of the response; `nil` before the receiver has the response head.
+    /// The delivery of the response's body; `nil` before the receiver has the response head.
     var body: ResponseBody? { if case .body(let body) = state { body } else { nil } }
 
     var isPaused: Bool { body?.isPaused == true }
@@ -133,7 +140,8 @@ final class Attempt {
     /// The connection that the kernel moves the body from (`Splicing`); `nil` while libcurl reads the body.
     var splicedSocket: Int32? { body?.splicing?.socket }
 
-    /// `true` if no byte of the response has arrived yet or within the last second. `false` while connecting.
+    /// `true` if no byte of the response has arrived yet or within the last second; later attempts then use another
+    /// connection. `false` while connecting.
     var isSilent: Bool {
         switch state {
         case .connecting: false
@@ -153,7 +161,8 @@ final class Attempt {
         }
     }
 
-    /// The time without a byte after which the rest of a response on a broken connection is no longer expected.
+    /// The time without a byte after which the attempt no longer waits for the rest of a response on a broken
+    /// connection.
     private static let brokenLimit = Duration.seconds(1)
 
     /// Returns whether the server ended the HTTP/2 connection with an error, and the receiver waits for the rest.
@@ -165,7 +174,7 @@ final class Attempt {
         deadlineDidChange(self)
     }
 
-    /// Returns whether header lines or pieces of the body arrived since the last call.
+    /// Returns whether header lines or pieces of the body arrived since the last call, and resets that record.
     func hasNews() -> Bool {
         defer { connection.hasNews = false }
         return connection.hasNews
@@ -195,7 +204,7 @@ final class Attempt {
 
     // MARK: Callbacks of libcurl
 
-    /// Records that libcurl connects a socket to an address, which starts the delay before the next address.
+    /// Records that libcurl connects a socket to an address. The next address is tried if that takes too long.
     func connects(_ descriptor: Int32, to address: SocketAddress) {
         guard phase == .connecting, addresses.endpoint != nil else { return }
         let race = addresses.race ?? AddressRace()
@@ -265,7 +274,8 @@ final class Attempt {
         }
     }
 
-    /// The time at which the request was last sent; `never` before that and after the head.
+    /// The time at which the request was last sent, the start of the time to the head; `never` before that and after
+    /// the head.
     private var requestTime: MonotonicTime {
         switch state {
         case .requested(let time), .challenged(_, _, let time): time

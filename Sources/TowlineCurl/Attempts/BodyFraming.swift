@@ -51,7 +51,7 @@ enum BodyFraming {
         return length
     }
 
-    /// Returns the members of a comma-separated list, without the white space around them.
+    /// Returns the members of a field value that is a comma-separated list, without the white space around them.
     private static func members(_ value: String) -> [[UInt8]] {
         value.utf8.split(separator: 0x2C, omittingEmptySubsequences: false).map { member in
             let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }

@@ -2,7 +2,7 @@
 /// queue is a binary heap in which every attempt knows its index, so that a deadline can be moved or removed in O(log
 /// n).
 struct DeadlineQueue {
-    /// The deadline of one attempt, and its index in the heap.
+    /// The deadline of one attempt (HTTP request), and the attempt's index in the heap of the queue.
     struct Entry {
         fileprivate var time = MonotonicTime.never
         fileprivate var index: Int?

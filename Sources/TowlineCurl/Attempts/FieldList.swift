@@ -5,10 +5,11 @@ internal import TowlineEngine
 /// The checked header fields of a request as a linked list of libcurl. The list is freed with the object.
 final class FieldList {
     let fields: HTTPFields
-    /// The list for `CURLOPT_HTTPHEADER`.
+    /// libcurl's list of the fields, for the option `CURLOPT_HTTPHEADER`.
     let pointer: UnsafeMutablePointer<curl_slist>
 
-    /// Throws `local` if a field could corrupt the request (`RequestFields.check`), or if memory ran out.
+    /// Creates libcurl's list of the given fields. Throws `local` if a field could corrupt the request
+    /// (`RequestFields.check`), or if memory ran out.
     init(_ fields: HTTPFields) throws(TransportFailure) {
         try RequestFields.check(fields)
         guard let pointer = RequestFields.list(fields) else { throw TransportFailure(.local, FailureTable.outOfMemory) }

@@ -6,7 +6,7 @@ internal import TowlineEngine
 /// Skips lines that are not fields, as browsers do. Strict wherever leniency could change the body: libcurl parses the
 /// framing fields itself, line by line, so the collector refuses a head that libcurl would parse differently.
 struct HeadCollector {
-    /// The result of processing a header line.
+    /// The result of processing a header line, which tells the caller how to continue.
     enum Step {
         /// The line was accepted, and more lines follow.
         case more
@@ -16,10 +16,11 @@ struct HeadCollector {
         case refused(TransportFailure)
     }
 
-    /// Limits of the `Transport` port, in bytes and fields, for the sum of interim heads (1xx), the final head and
-    /// trailers.
+    /// The maximum size in bytes of a response's interim heads (1xx), final head and trailers together.
     static let maximumBytes = 300 * 1024
+    /// The maximum number of fields in a response's interim heads, final head and trailers together.
     static let maximumFields = 5000
+    /// The maximum number of interim heads (1xx) of a response.
     static let maximumInterimHeads = 20
 
     /// The section of the response that the next line belongs to.
@@ -35,7 +36,7 @@ struct HeadCollector {
     private var version = ResponseHead.Version.http1_1
     private var fields = HTTPFields()
     private var byteCount = 0
-    /// The number of bytes of the current response, including interim heads.
+    /// The number of bytes of all heads of the current response. `Splicing` uses it to find the beginning of the body.
     private(set) var responseByteCount = 0
     private var fieldCount = 0
     private var interimHeadCount = 0
@@ -49,7 +50,7 @@ struct HeadCollector {
 
     init(ignoresLength: Bool = false) { self.ignoresLength = ignoresLength }
 
-    /// Returns whether the final head is complete. Further lines are trailers.
+    /// Returns whether the final response head is complete. Further lines are trailers, which are ignored.
     var isDone: Bool { state == .done }
 
     /// Discards the lines of an incomplete head, but keeps the counts for the limits. Called before each request, since
@@ -66,7 +67,7 @@ struct HeadCollector {
         (skipsFolded, mayBeCoded) = (false, false)
     }
 
-    /// Processes the next line, including its end of line.
+    /// Processes the next header line of the response, including its end of line.
     mutating func take(_ raw: UnsafeRawBufferPointer) -> Step {
         byteCount += raw.count
         responseByteCount += raw.count
@@ -197,7 +198,8 @@ struct HeadCollector {
         return nil
     }
 
-    /// Returns the value of a run of digits; `nil` for other text and for values above the range of `Int64`.
+    /// Returns the number in a text of digits, such as Content-Length; `nil` for other text and for values above the
+    /// range of `Int64`.
     static func decimal(_ digits: some Collection<UInt8>) -> Int64? {
         guard !digits.isEmpty else { return nil }
         var value: Int64 = 0
@@ -224,6 +226,7 @@ struct HeadCollector {
         UnsafeRawBufferPointer(rebasing: bytes[range])
     }
 
+    /// The message of a response 407, in which the proxy asks for a user name and a password.
     static let proxyCredentials =
         "the proxy requires a valid user name and password (407)."
         + " Give them with --proxy http://USER:PASSWORD@HOST:PORT"

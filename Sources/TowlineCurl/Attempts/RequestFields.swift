@@ -13,7 +13,8 @@ extension AttemptRequest {
     }
 }
 
-/// Checks of a request's URL and header fields, and conversion of the fields to libcurl's form.
+/// Checks that keep a request's URL and header fields from corrupting the request, and the conversion to libcurl's
+/// list.
 enum RequestFields {
     /// Returns whether a byte may occur in the name of a field (`tchar`, RFC 9110 §5.6.2).
     static func isTokenByte(_ byte: UInt8) -> Bool {
@@ -24,8 +25,8 @@ enum RequestFields {
         }
     }
 
-    /// Throws `local` if a URL could corrupt the request: if it contains CR, LF, NUL or another control character, or
-    /// white space, or does not begin with http:// or https://.
+    /// Checks a URL. Throws `local` if it could corrupt the request: if it contains a control character or white space,
+    /// or does not begin with http:// or https://.
     static func check(_ url: String) throws(TransportFailure) {
         guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
             throw TransportFailure(.local, "the URL must begin with http:// or https://, so no request was sent")
@@ -37,8 +38,8 @@ enum RequestFields {
         }
     }
 
-    /// Throws `local` if a field could corrupt the request: by a control character or an invalid name (RFC 9110 §5.1,
-    /// §5.5).
+    /// Checks header fields. Throws `local` if a field could corrupt the request: by a control character or an invalid
+    /// name (RFC 9110 §5.1, §5.5).
     static func check(_ fields: HTTPFields) throws(TransportFailure) {
         for line in fields.lines {
             guard !line.name.isEmpty, line.name.utf8.allSatisfy(isTokenByte) else {

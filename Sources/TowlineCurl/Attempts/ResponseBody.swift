@@ -5,6 +5,7 @@ internal import TowlineEngine
 ///
 /// Confined to one engine thread, a thread that runs libcurl.
 final class ResponseBody {
+    /// The delivery of the body to the receiver: it runs, or the receiver has paused it.
     private enum Delivery {
         /// The body arrives. The receiver expects it to end within the duration after the response head; `nil` if the
         /// receiver set no limit or was notified that the end is late.
@@ -14,15 +15,17 @@ final class ResponseBody {
         case paused(Duration?, end: AttemptEnd?)
     }
 
-    /// How the end of the body is marked.
+    /// How the end of the body is marked: by a length or chunks, or by the end of the connection or stream.
     let framing: AttemptEnd.Framing
-    /// `true` if the status of the response head is 2xx.
+    /// `true` if the status of the response head is 2xx. If HTTP/2 cannot prove the end of such a body, later requests
+    /// use HTTP/1.1.
     let hasSucceeded: Bool
-    /// The splicing of the body; `nil` if libcurl delivers the whole body.
+    /// The transfer of the body by the kernel through a pipe; `nil` if libcurl delivers the whole body.
     var splicing: Splicing?
-    /// `true` if the receiver has bytes of the body that libcurl delivered.
+    /// `true` if libcurl has delivered bytes of the body, which the receiver may have collected for `flush`.
     var hasBytes = false
-    /// The time at which bytes last arrived. Recorded only if attempts may share the connection.
+    /// The time at which bytes last arrived, to detect a silent connection. Recorded only if attempts may share the
+    /// connection.
     var heard = MonotonicTime.never
     private var delivery = Delivery.running(within: nil)
 
@@ -33,10 +36,11 @@ final class ResponseBody {
 
     var isPaused: Bool { if case .paused = delivery { true } else { false } }
 
-    /// Returns whether libcurl may deliver the next bytes.
+    /// Returns whether libcurl may deliver the next bytes: the body is not paused, and the kernel does not take it
+    /// over.
     var acceptsBytes: Bool { !isPaused && splicing?.isOffered != true }
 
-    /// Returns whether the receiver expects the body to end soon and was not notified that the end is late.
+    /// Returns whether the receiver still waits for an early end of the body (`HeadDisposition.proceedBriefly`).
     var isBrief: Bool { if case .running(within: _?) = delivery { true } else { false } }
 
     /// The time until the pause ends, or until the receiver must be notified that the end is late; `nil` without such a

@@ -3,6 +3,7 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
+/// The functions that apply the options of a download to libcurl, and remove secrets that a request must not carry.
 extension ConnectionOptions {
     /// Returns the options without the secrets that the request must not carry, and without the cookie file: an attempt
     /// has its own cookies.
@@ -36,7 +37,7 @@ extension ConnectionOptions {
     /// request 10643, fixed in 8.0).
     var mayShare: Bool { httpProtocol == .automatic }
 
-    /// Sets all settings on an easy handle of libcurl that are equal for all attempts with these options.
+    /// Sets on an easy handle of libcurl all settings that are the same for every attempt with these options.
     func apply(to handle: EasyHandle) {
         applyRules(to: handle)
         applyTLS(to: handle)
@@ -62,7 +63,7 @@ extension ConnectionOptions {
         }
     }
 
-    /// Sets the rules of the transport that hold for all requests, such as: only http and https, and no redirects.
+    /// Sets the rules that hold for all requests of this transport, such as: only http and https, and no redirects.
     private func applyRules(to handle: EasyHandle) {
         handle.set(CURLOPT_HTTPGET, 1)
         handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
@@ -162,9 +163,10 @@ extension ConnectionOptions {
 }
 
 extension ConnectionPool {
-    /// Throws for options that libcurl would silently ignore or misread: `tlsFileUnusable` if a certificate or key file
-    /// cannot be read, `local` if the netrc file cannot be read. Also throws `local` for a user name or password with a
-    /// control character, which would end the text early in C or break a line on the wire.
+    /// Checks the options of a new pool. Throws for options that libcurl would silently ignore or misread:
+    /// `tlsFileUnusable` if a certificate or key file cannot be read, `local` if the netrc file cannot be read. Also
+    /// throws `local` for a user name or password with a control character, which would end the text early in C or
+    /// break a line on the wire.
     static func check(_ options: ConnectionOptions) throws(TransportFailure) {
         if let file = options.certificateAuthorityFile {
             try checkReadable("certificate file", file, .tlsFileUnusable)
@@ -181,8 +183,8 @@ extension ConnectionPool {
         }
     }
 
-    /// Throws a failure of the given kind if the file at the path `file` cannot be read. `what` describes the file in
-    /// the message, for example "cookie file".
+    /// Checks that the file at the path `file` can be read, and throws a failure of the given kind if not. `what`
+    /// describes the file in the message, for example "cookie file".
     static func checkReadable(
         _ what: String, _ file: String, _ kind: TransportFailure.Kind = .local
     ) throws(TransportFailure) {

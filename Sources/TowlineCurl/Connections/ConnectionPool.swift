@@ -8,6 +8,7 @@ internal import TowlineEngine
 /// example the password for a proxy tunnel). A pool per `ConnectionOptions` needs no comparison. Confined to one engine
 /// thread, a thread that runs libcurl.
 final class ConnectionPool {
+    /// The use of the pool: the number of its running attempts, or the time since which none runs.
     private enum Use {
         /// No attempt runs, since the given time.
         case idle(since: MonotonicTime)
@@ -15,9 +16,9 @@ final class ConnectionPool {
         case running(Int)
     }
 
-    /// The attempts that received bytes of their bodies in the current call of libcurl.
+    /// The attempts that received body bytes in the current call of libcurl, which are notified when it returns.
     private struct Fed {
-        /// The attempt that received bytes last; `nil` if no attempt did.
+        /// The attempt that received bytes last in this call of libcurl; `nil` if no attempt did.
         var last: Attempt?
         /// The attempts that the loop must act on because all available bytes were delivered: their receivers stopped
         /// them in `flush`, or libcurl is paused so that the kernel can move the rest of the body (`Splicing`).
@@ -32,6 +33,7 @@ final class ConnectionPool {
     let sharing: ConnectionSharing
     /// The number that each event of the pool's sockets carries, so that the event loop finds the pool.
     let tag: UInt32
+    /// The multi handle of libcurl, which runs the requests and keeps the connections.
     let multi: UnsafeMutableRawPointer
     /// The time at which libcurl must be called even if no socket is ready; `never` if libcurl has no timer.
     var timer = MonotonicTime.never
@@ -45,8 +47,10 @@ final class ConnectionPool {
     /// `Splicing` checks again that libcurl read nothing from its socket.
     private(set) var callCount = 0 { didSet { watch.mayHaveSent = true } }
 
+    /// The record of the thread's sockets and the events that they are watched for.
     private let watch: SocketWatch
     private let idleHandles: IdleHandles
+    /// The maximum number of open connections, which was last set in libcurl.
     private var connectionLimit = 128
 
     /// Creates a pool without connections. Throws `tlsFileUnusable` or `local` if a file named in the options cannot be
@@ -98,7 +102,7 @@ final class ConnectionPool {
         }
     }
 
-    /// The number of running attempts.
+    /// The number of attempts that run in this pool.
     private var runningCount: Int { if case .running(let count) = use { count } else { 0 } }
 
     /// The time at which the last running attempt was removed, or the pool was created; `nil` if attempts run.

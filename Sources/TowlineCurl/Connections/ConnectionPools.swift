@@ -33,7 +33,7 @@ struct ConnectionPools {
         return pool
     }
 
-    /// Returns whether the loop must call libcurl, or ask for finished attempts, without waiting for an event.
+    /// Returns whether a pool has results to collect, so that the event loop must not wait for an event.
     var mustRun: Bool { all.contains { $0.isTouched } }
 
     /// The time at which the timer of a pool expires or a pool must be closed; `never` without such a time.

@@ -2,7 +2,8 @@ import CCurl
 package import TowlineCore
 package import TowlineEngine
 
-/// The cookies of the attempt that a handle runs. They are removed before the next attempt.
+/// The functions that read and change the cookies of an easy handle. They are removed before another attempt uses the
+/// handle.
 extension EasyHandle {
     /// The cookies that the handle has now, one per line of the Netscape format; also empty if libcurl cannot list
     /// them.

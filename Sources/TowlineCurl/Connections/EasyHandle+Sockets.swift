@@ -2,6 +2,7 @@ import CCurl
 import Glibc
 internal import TowlineCore
 
+/// The callbacks of an easy handle for the sockets that libcurl opens and closes, and for the end of TLS connections.
 extension EasyHandle {
     /// The callback for a new socket. Sets the close-on-exec flag, which libcurl 7.88 does not set, so that the socket
     /// does not leak into processes that the application starts. Reports the socket to the handle's `SocketWatch`.
@@ -71,8 +72,7 @@ extension EasyHandle {
         socket(place.family, place.socktype | Int32(SOCK_CLOEXEC.rawValue), place.protocol)
     }
 
-    /// The index under which the record of a connection's end is stored in OpenSSL's connections, the same for all of
-    /// them.
+    /// The index under which OpenSSL stores, for each connection, the record of how it ended (`watchCloseNotify`).
     static let tlsIndex = ccurl_new_tls_index()
 
     /// The callback that records whether the peer sent close_notify, the regular end of TLS. OpenSSL calls it with each

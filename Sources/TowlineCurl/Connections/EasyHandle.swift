@@ -7,6 +7,7 @@ internal import TowlineCore
 /// Created for one set of connection options and reused for many attempts: only settings that differ between two
 /// attempts are set again. Confined to one engine thread, a thread that runs libcurl.
 final class EasyHandle {
+    /// The handle of libcurl (`CURL *`).
     let pointer: UnsafeMutableRawPointer
     /// The buffer for libcurl's error message, a C string; empty if libcurl reported no error.
     private let errorText: UnsafeMutableBufferPointer<CChar>
@@ -18,7 +19,9 @@ final class EasyHandle {
     private(set) var bufferSize = 0
     /// The record of how a TLS connection watched by `watchCloseNotify` ends; `nil` if no connection is watched.
     private var closeWatch: UnsafeMutablePointer<ccurl_close_watch>?
+    /// `true` once libcurl's trace is on, which reports GOAWAY (`watchGoAway`).
     private var watchesGoAway = false
+    /// `true` if the next request must open a new connection (`requireFreshConnection`).
     private var needsFreshConnection = false
     /// The addresses of the attempt's host in place of a DNS lookup; `nil` without such addresses. libcurl's handle
     /// points to them, so they must stay alive.

@@ -6,9 +6,10 @@ internal import TowlineEngine
 /// The servers (scheme, host and port) that Towline uses HTTP/1.1 for because HTTP/2 failed there (docs/http-rules.md).
 /// Shared by all threads of a `CurlTransport`.
 final class HTTP1Hosts: Sendable {
+    /// The record of one server where HTTP/2 failed, and the time at which the record expires.
     private struct Entry {
         var end: MonotonicTime
-        /// `true` if the server has sent a response over HTTP/1.1.
+        /// `true` if the server has sent a response over HTTP/1.1, which proves that it speaks HTTP/1.1.
         var works = false
         /// `true` if the server does not speak HTTP/1.1: Towline then uses HTTP/2 even after failures.
         var isRefused = false
@@ -21,7 +22,7 @@ final class HTTP1Hosts: Sendable {
     /// `true` while no server is recorded, which is the usual case: requests then take no lock.
     private let isEmpty = Atomic<Bool>(true)
 
-    /// Returns whether requests to a server must use HTTP/1.1.
+    /// Returns whether requests to a server must use HTTP/1.1, because HTTP/2 failed there within the last ten minutes.
     func contains(_ origin: HTTPURL.Origin) -> Bool {
         guard !isEmpty.load(ordering: .acquiring) else { return false }
         return entries.withLock { entries in
@@ -71,6 +72,7 @@ extension ConnectionOptions {
     }
 }
 
+/// The functions of the event loop that make later requests to a server use HTTP/1.1 after a failure of HTTP/2.
 extension AttemptLoop {
     /// Returns the end of an attempt, changed to `http2Failed` if HTTP/2 caused the failure; `code` is libcurl's
     /// result. Later requests to the server then use HTTP/1.1, as after a response that HTTP/2 does not prove to be
@@ -103,6 +105,7 @@ extension AttemptLoop {
     }
 }
 
+/// The recognition of failures that HTTP/2 itself caused.
 extension FailureTable {
     /// Returns whether an attempt over HTTP/2 failed because of HTTP/2, not because of the network.
     ///

@@ -10,7 +10,7 @@ package import TowlineEngine
 package struct NetrcFile {
     private let path: String?
 
-    /// Selects the file. Does not read the file.
+    /// Selects the netrc file that the options name, without reading it.
     package init(_ netrc: ConnectionOptions.Netrc) {
         switch netrc {
         case .none: path = nil
@@ -34,6 +34,7 @@ package struct NetrcFile {
         return bytes
     }
 
+    /// Returns whether the file has an entry for a host, so that a request to the host may carry its password.
     func names(_ host: String) -> Bool { Self.names(host, in: content) }
 
     /// Returns whether the content of a netrc file has an entry `machine HOST` outside of comments.

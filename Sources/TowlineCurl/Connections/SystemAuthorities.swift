@@ -4,7 +4,8 @@ import Glibc
 /// The system's certificate authorities: by default, one file with all certificates and a directory with one link per
 /// certificate, named by its hash (`openssl-rehash(1)`).
 enum SystemAuthorities {
-    /// The path of the file; `nil` without a file, or with a TLS library other than OpenSSL.
+    /// The path of the system's file with all certificates; `nil` without a file, or with a TLS library other than
+    /// OpenSSL.
     static let file = ccurl_openssl_authorities()?.pointee.cainfo.map { String(cString: $0) }
 
     /// `true` if libcurl needs only the directory, because the file has no further certificates.
@@ -17,7 +18,8 @@ enum SystemAuthorities {
         return links > 0 && (info.cainfo.map(certificateCount) ?? 0) <= links
     }()
 
-    /// Returns the number of names such as `5ed36f99.0` in a directory; 0 if the directory cannot be read.
+    /// Returns the number of certificate links, such as `5ed36f99.0`, in a directory; 0 if the directory cannot be
+    /// read.
     private static func linkCount(in directory: UnsafePointer<CChar>) -> Int {
         var paths = glob_t()
         defer { globfree(&paths) }

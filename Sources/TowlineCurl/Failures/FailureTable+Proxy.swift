@@ -2,8 +2,9 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Failures of requests through a proxy: failures of the proxy, or of its connection to the server.
+/// The functions that find the failure of a request through a proxy: of the proxy, or of its connection to the server.
 extension FailureTable {
+    /// The message for users of a failed SOCKS handshake.
     static let socksFailed =
         "the SOCKS proxy did not open a connection to the server (the SOCKS handshake failed)"
 
@@ -68,7 +69,7 @@ extension FailureTable {
 }
 
 extension ConnectionPool {
-    /// A text that names the proxy and, if its address is from the environment, the variable.
+    /// The name of the proxy for messages and, if its address is from the environment, of the variable.
     var proxyName: String {
         let source = options.proxyVariable.map { " (\($0))" } ?? ""
         return "the proxy \(proxy?.place ?? "")\(source)"
@@ -76,7 +77,7 @@ extension ConnectionPool {
 }
 
 extension EasyHandle {
-    /// Returns whether a connection was opened, to the proxy if one is used.
+    /// Returns whether the attempt opened a connection, to the proxy if one is used.
     fileprivate var hasConnected: Bool {
         var microseconds: curl_off_t = 0
         return ccurl_get_offset(pointer, CURLINFO_CONNECT_TIME_T, &microseconds) == CURLE_OK && microseconds > 0

@@ -2,26 +2,27 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Permanent failures of TLS, which another attempt cannot avoid, recognized by OpenSSL's texts of alerts and errors
-/// (RFC 8446 §6.2).
+/// The function that recognizes permanent failures of TLS, which another attempt cannot avoid, by OpenSSL's texts of
+/// alerts and errors (RFC 8446 §6.2).
 extension FailureTable {
+    /// The failure of a request whose server requires a client certificate.
     static let certificateRequired = TransportFailure(
         .clientCertificateRefused,
         "the server requires a client certificate. Give it with --cert FILE, and its key with --key FILE")
 
-    /// Texts of the alerts that a server sends if it rejects the client's certificate or requires one.
+    /// The texts of TLS alerts with which a server rejects the client's certificate or requires one.
     private static let certificateAlerts = [
         "certificate required", "bad certificate", "certificate unknown", "unsupported certificate",
         "certificate revoked", "certificate expired", "unknown ca", "access denied",
     ].map { "alert \($0)" }
 
-    /// Texts of the errors that mean that the two sides have no version of TLS in common.
+    /// The texts of TLS errors that mean that client and server have no version of TLS in common.
     private static let versionErrors = [
         "unsupported protocol", "alert protocol version", "no protocols available", "wrong ssl version",
     ]
 
-    /// Texts of the errors that mean that the two sides have no cipher in common, or that a key is too short to be
-    /// secure.
+    /// The texts of TLS errors that mean that client and server have no cipher in common, or that a key is too short to
+    /// be secure.
     private static let cipherErrors = [
         "alert handshake failure", "no shared cipher", "dh key too small", "ee key too small",
         "unsafe legacy renegotiation disabled", "alert insufficient security",

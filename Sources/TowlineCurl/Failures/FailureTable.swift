@@ -11,7 +11,7 @@ enum FailureTable {
         let connecting: TransportFailure.Kind
         let requested: TransportFailure.Kind
         let body: TransportFailure.Kind
-        /// The text for users. libcurl's own message follows it in parentheses.
+        /// The text for users that explains the failure. libcurl's own message follows it in parentheses.
         let reason: String
 
         init(
@@ -24,7 +24,7 @@ enum FailureTable {
             self.reason = reason
         }
 
-        /// Creates a row with the same kind of failure in all phases.
+        /// Creates a row for a code that means the same kind of failure in all phases.
         init(_ kind: TransportFailure.Kind, _ reason: String) { self.init(kind, kind, kind, reason) }
     }
 
@@ -123,9 +123,12 @@ enum FailureTable {
             .local, "this machine cannot wait for network data: the system call poll(2) failed"),
     ]
 
+    /// The message for users if memory ran out.
     static let outOfMemory = "this machine has no free memory left for the request"
+    /// The message for users if libcurl could not be initialized.
     static let cannotStart =
         "the network library libcurl cannot start on this machine, possibly because memory is low"
+    /// The message for users if the host name of the server does not resolve.
     static let hostNotFound =
         "cannot resolve the host name of the server: the name is wrong, or the network or DNS is down"
     private static let notPublic =
@@ -273,7 +276,8 @@ extension EasyHandle {
         return last.first == "[" || last.first.map { "0"..."9" ~= $0 } == true
     }
 
-    /// Returns whether a byte of the response to the handle's request arrived.
+    /// Returns whether any byte of the response to the handle's request has arrived, which tells a header line that is
+    /// too long from a lack of memory.
     var hasResponse: Bool {
         var microseconds: curl_off_t = 0
         return ccurl_get_offset(pointer, CURLINFO_STARTTRANSFER_TIME_T, &microseconds) == CURLE_OK && microseconds > 0

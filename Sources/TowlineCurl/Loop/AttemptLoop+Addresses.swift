@@ -2,8 +2,8 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Connections to hosts that have several addresses, tried in parallel (`AddressRace`), failed ones last
-/// (`AddressBook`).
+/// The functions of the event loop that connect to hosts with several addresses: in parallel (`AddressRace`), and to
+/// addresses that failed before last (`AddressBook`).
 extension AttemptLoop {
     /// Passes the addresses of a host to libcurl if the user gave them, or if one of them failed within the last 60
     /// seconds. Throws `hostNotFound` or `hostNotPublic` if no address that the user gave can be used.

@@ -9,18 +9,22 @@ internal import TowlineThreads
 /// Created, used and dropped on that thread; nothing here is locked.
 final class AttemptLoop {
     private let poll: EventPoll
+    /// The record of this thread's sockets and the events that they are watched for.
     let watch: SocketWatch
     /// The queue of Swift tasks that became ready at the end of a small file and then run on this thread.
     private let tasks: LocalRunQueue
     let context: EngineContext
+    /// Called at the end of each attempt, so that the transport knows the load of this thread.
     private let attemptDidEnd: () -> Void
 
+    /// The running attempts of this thread, by their identifiers.
     private(set) var attempts: [AttemptID: Attempt] = [:]
     private var pools: ConnectionPools
     private var fieldLists = RecentFieldLists()
     /// `true` once the system refused libcurl a thread to resolve a host name. Host names are then resolved on this
     /// thread.
     private var lacksResolverThread = false
+    /// The deadlines of the running attempts, the earliest first.
     var deadlines = DeadlineQueue()
     /// The addresses of hosts, with those that failed within the last 60 seconds.
     var book = AddressBook()

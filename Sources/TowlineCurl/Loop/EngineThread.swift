@@ -15,6 +15,7 @@ struct EngineContext: Sendable {
 /// A POSIX thread that runs an `AttemptLoop`, the event loop of libcurl's requests, and takes commands from other
 /// threads.
 final class EngineThread: Sendable {
+    /// A command of another thread for the event loop of this thread.
     enum Command: Sendable {
         /// Sends the request of an attempt and passes its response to the receiver.
         case start(AttemptRequest, any AttemptReceiver)
@@ -26,7 +27,7 @@ final class EngineThread: Sendable {
         case learn(AddressBook.Endpoint, [SocketAddress])
     }
 
-    /// The commands for the thread, and the progress of its end.
+    /// The commands of other threads for the event loop, and the progress of the thread's end.
     private struct Control {
         var commands: [Command] = []
         var isStopping = false
@@ -37,7 +38,7 @@ final class EngineThread: Sendable {
         var thread: PlatformThread?
     }
 
-    /// The number of attempts that were posted to the thread and have not ended.
+    /// The number of attempts that were posted to the thread and have not ended: its load.
     var runningCount: Int { load.load(ordering: .relaxed) }
     private let load = Atomic<Int>(0)
 

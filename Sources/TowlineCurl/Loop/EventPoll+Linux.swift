@@ -8,7 +8,7 @@
     /// `@unchecked Sendable`: `wake` is one system call on a descriptor. Only the waiting thread uses the rest,
     /// including the buffer, and the owner ensures that no method is called after `close`.
     struct EventPoll: @unchecked Sendable {
-        /// The events that a descriptor is watched for, or is ready for.
+        /// The events that a descriptor is watched for, or that occurred on it: readable, writable, error, end.
         struct Interest: OptionSet {
             let rawValue: UInt32
             static let read = Interest(rawValue: EPOLLIN.rawValue)
@@ -28,10 +28,12 @@
         private let poll: Int32
         private let alarm: Int32
         private let buffer: UnsafeMutableBufferPointer<epoll_event>
-        /// The tag of the descriptor with which `wake` interrupts the wait. No watched descriptor may use this tag.
+        /// The tag of the descriptor with which `wake` interrupts the wait. The owner must use other tags for its
+        /// descriptors.
         static let alarmTag = UInt32.max
 
-        /// Returns `nil` if the system has no descriptor left; `errno` has the cause.
+        /// Creates the descriptors for the wait and for `wake`; `nil` if the system refuses one, with the cause in
+        /// `errno`.
         init?() {
             poll = ccurl_epoll_create()
             guard poll >= 0 else { return nil }

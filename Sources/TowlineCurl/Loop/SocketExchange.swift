@@ -29,11 +29,11 @@ package struct SocketExchange: Sendable {
     package struct Answer: Hashable, Sendable {
         /// The HTTP status code, such as 200.
         package var status: Int
-        /// The body.
+        /// The body of the response.
         package var body: [UInt8]
     }
 
-    /// The reason why no response was received.
+    /// The reason why the service's response to a request was not received.
     package enum Failure: Error, Hashable, Sendable {
         /// No process listens on the socket.
         case nobodyListens
@@ -72,8 +72,8 @@ package struct SocketExchange: Sendable {
     }
 }
 
-/// One HTTP request and its response. Confined to the thread that calls `perform`, which blocks until the response
-/// ends.
+/// One exchange with the service: an HTTP request and its response. Confined to the thread that calls `perform`, which
+/// blocks until the response ends.
 private final class Exchange {
     private let flag: CancelFlag
     private var body: [UInt8] = []
@@ -81,6 +81,7 @@ private final class Exchange {
     private var descriptor: curl_socket_t = -1
     /// The user ID of the process that listens, if it is neither this user nor root; otherwise `nil`.
     private var foreignOwner: UInt32?
+    /// The maximum length in bytes of the response's body.
     private static let maximumBody = 64 << 20
 
     init(flag: CancelFlag) { self.flag = flag }

@@ -13,6 +13,7 @@ import Glibc
 ///
 /// Confined to one engine thread, a thread that runs libcurl.
 final class SocketWatch {
+    /// The state of one socket: the events that it is watched for, and whether it is a connection.
     private struct Socket {
         /// The inode of the socket that was opened, until the socket counts as a connection; otherwise `nil`.
         var made: UInt64?
@@ -22,7 +23,7 @@ final class SocketWatch {
         /// The events that the kernel watches the socket for now; empty if it does not watch the socket.
         var known: EventPoll.Interest = []
         var tag: UInt32 = 0
-        /// `true` if libcurl wants events of the socket.
+        /// `true` if libcurl now wants the events of the socket. Idle connections stay watched without that.
         var isWanted = false
     }
 

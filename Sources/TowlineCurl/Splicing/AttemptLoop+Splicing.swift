@@ -1,7 +1,8 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Response bodies that the kernel moves from the socket through a pipe (`Splicing`).
+/// The functions of the event loop for response bodies that the kernel moves from the socket through a pipe
+/// (`Splicing`).
 extension AttemptLoop {
     /// Makes the kernel move the rest of a body that libcurl is paused for. If the kernel cannot, libcurl resumes.
     func splice(_ attempt: Attempt) {

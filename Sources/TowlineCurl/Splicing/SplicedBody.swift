@@ -27,15 +27,16 @@ final class SplicedBody {
         case failed(Int32)
     }
 
+    /// The descriptor of the connection that the body comes from.
     let socket: Int32
-    /// The number of bytes of the body that are still to come from the socket.
+    /// The number of bytes of the body that the kernel must still move from the socket.
     var rest: Int64 { end - taken }
     /// The number of bytes in the pipe that the receiver has not taken.
     var waiting = 0
     private let ends: (read: Int32, write: Int32)
     /// The number of bytes of the response, head and body, that were read from the socket so far.
     private var taken: Int64
-    /// The value of `taken` at the end of the body.
+    /// The value of `taken` at the end of the body: the body is complete once it is reached.
     private let end: Int64
     /// The number of libcurl's calls when the kernel last confirmed `taken`; `nil` before the first check. After a
     /// further call, the kernel is asked again.

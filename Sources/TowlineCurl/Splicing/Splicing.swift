@@ -10,7 +10,7 @@ internal import TowlineEngine
 final class Splicing {
     /// The result of `move`: what the event loop must do.
     enum Step {
-        /// Call `move` again when the socket is ready.
+        /// No bytes are available: call `move` again when the socket is ready.
         case wait
         /// Pause the attempt, for a duration, or until `Transport.proceed` if the duration is `nil`.
         case pause(Duration?)
@@ -26,14 +26,14 @@ final class Splicing {
         case offered(SplicePolicy)
         /// The kernel moves the rest of the body, and libcurl stays paused.
         case moving(SplicedBody)
-        /// libcurl delivers the body to its end.
+        /// libcurl delivers the body to its end, because the kernel cannot take over.
         case off
     }
 
     private var state: Mode
     private let receiver: any AttemptReceiver
     private let handle: EasyHandle
-    /// The number of bytes of the response's head, including interim heads.
+    /// The number of bytes of the response's head, including interim heads, from the socket.
     private let headCount: Int
     /// The number of bytes of the body that libcurl delivered and the receiver took.
     private var bodyCount: Int64 = 0
@@ -57,7 +57,7 @@ final class Splicing {
         self.headCount = headCount
     }
 
-    /// Returns whether libcurl is paused so that the kernel can take over, which `begin` decides.
+    /// Returns whether libcurl is paused and waits for the decision of `begin` whether the kernel takes over.
     var isOffered: Bool { if case .offered = state { true } else { false } }
 
     /// The connection that the kernel moves the body from; `nil` while libcurl reads the body.

@@ -3,7 +3,7 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// One HTTP POST of a webhook message. `perform` blocks the calling thread.
+/// One HTTP request that delivers a webhook message. `perform` sends it and blocks the calling thread.
 struct WebhookPost: Sendable {
     let url: HTTPURL
     let message: WebhookMessage
@@ -21,6 +21,7 @@ struct WebhookPost: Sendable {
         init(flag: CancelFlag) { self.flag = flag }
     }
 
+    /// The maximum number of bytes of the response's body that are read.
     private static let maximumBodyLength = 64 << 10
 
     /// Sends the message and returns the head of the response. A complete head counts even if the body fails. Setting

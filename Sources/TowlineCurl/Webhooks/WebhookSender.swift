@@ -64,6 +64,7 @@ package struct WebhookSender: Sendable {
         "the webhook to \(url) was cancelled, so it may not have reached the server"
     }
 
+    /// The failure of one try to deliver a message: whether another try may succeed, and how long to wait before it.
     private struct Failure {
         var reason: String
         var isPermanent: Bool

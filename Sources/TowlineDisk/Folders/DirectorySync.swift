@@ -23,7 +23,8 @@ final class DirectorySync: Sendable {
         try result.get()
     }
 
-    /// Returns whether any later change of a directory has another change time than `changed`.
+    /// Returns whether any later change of a directory has another change time than `changed`. An unchanged time then
+    /// proves that no name has changed, and no sync is needed.
     ///
     /// The kernel takes change times from a clock that advances in steps of up to 10 ms, and some file systems store
     /// hundredths of a second, so that a change right after another one may have the same time. File systems that store

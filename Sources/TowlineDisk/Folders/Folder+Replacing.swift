@@ -1,7 +1,7 @@
 import Glibc
 internal import TowlineCore
 
-/// The check of a file that a download replaces.
+/// The check whether a download may replace or follow the file that has its final name.
 extension Folder {
     /// Throws an error if a download cannot replace or may not follow the file `name`.
     ///

@@ -6,14 +6,17 @@ internal import TowlineCore
 /// An open directory with the files of downloads. Names are looked up through its descriptor, even after the directory
 /// is moved.
 final class Folder: Sendable {
+    /// The path with which the directory was opened.
     let path: String
     let descriptor: Descriptor
+    /// The identity of the directory on its file system, which does not depend on its path.
     let identity: FileIdentity
     /// The ID of the user, the directory's owner, whose files in this directory are trusted in addition to our own;
     /// `nil` if this ID stands for several users.
     private let owner: UInt32?
     /// The magic number of the file system (statfs(2)); `nil` until it is needed.
     private let type = Mutex<Int64?>(nil)
+    /// `true` once the file system refused to create an unnamed file or to name one, so that it is not asked again.
     private let lacksUnnamed = Atomic<Bool>(false)
     /// `true` if the directory has a default ACL (acl(5)), which decides the access rights of new files.
     let hasDefaultRights: Bool
@@ -71,15 +74,16 @@ final class Folder: Sendable {
         directory.owner == unmapped && directory.mode & 0o022 != 0 && inNamespace() ? nil : directory.owner
     }
 
-    /// Returns the identity of the boot, combined with that of this directory's disk: unsynced bytes may also be lost
-    /// when the disk is unplugged. Reads two system files, so small files do not call it.
+    /// Returns the identity of the machine's boot, combined with that of this directory's disk: unsynced bytes may also
+    /// be lost when the disk is unplugged. Reads two system files, so small files do not call it.
     func boot(_ machine: BootIdentity) -> BootIdentity {
         machine.on(disk: BootIdentity.diskSequence(of: identity.device, descriptor.syscall))
     }
 
-    /// Returns the path of a name in this directory, for messages.
+    /// Returns the path of a name in this directory, for messages to the user.
     func path(of name: String) -> String { Folder.path(of: name, in: path) }
 
+    /// Returns the path of the name `name` in a directory.
     static func path(of name: String, in directory: String) -> String {
         directory == "/" ? "/" + name : directory + "/" + name
     }

@@ -5,12 +5,14 @@ internal import TowlineEngine
 
 /// The open directories of a storage, and the index of the unfinished downloads in each.
 final class FolderPool: Sendable {
+    /// An open directory that is kept only while a download uses it, and the time of the last check of its path.
     private struct WeakFolder {
         weak var folder: Folder?
         /// The time, on the monotonic clock, of the last check that the path leads to this directory.
         var seen: Duration
     }
 
+    /// The directory that was opened last, which stays open between downloads.
     private struct Latest {
         let path: String
         let folder: Folder
@@ -29,6 +31,7 @@ final class FolderPool: Sendable {
     /// The directory that was opened last, kept open between downloads so that the next one finds it without a lookup;
     /// `nil` unless `keepsLatest`.
     private let latest = Mutex<Latest?>(nil)
+    /// `true` to keep the directory that was opened last open between downloads.
     private let keepsLatest: Bool
     /// The index of each directory's unfinished downloads. At most 64 are kept: few are in use at once.
     private let indices = Mutex<[(folder: FileIdentity, index: JournalIndex)]>([])

@@ -14,15 +14,20 @@ struct PlaceNames: Sendable {
         stem = Self.stem(of: final)
     }
 
+    /// The name of the part file, `NAME.tow`, which contains the incomplete bytes.
     var part: String { stem + ".tow" }
+    /// The name of the journal, which records the downloaded bytes of the part file.
     var journal: String { stem + ".tow-journal" }
-    /// The name of a new journal until it is filled; then it is renamed to `journal`.
+    /// The name of a new journal until it is filled and renamed to `journal`, so that `journal` is never incomplete.
     var newJournal: String { stem + ".tow-journal-new" }
     /// The temporary name of a new part file that is about to replace the present one, because the file changed on the
     /// server.
     var nextPart: String { stem + ".tow-next" }
+    /// The name of a complete file with a wrong checksum, which is kept for the user.
     var bad: String { stem + ".tow-bad" }
+    /// The name for a file that has the part file's name but does not belong to the download.
     var aside: String { stem + ".tow-aside" }
+    /// The name for a damaged journal or another file that has the journal's name.
     var journalAside: String { stem + ".tow-journal-aside" }
 
     /// Returns the final name with a number before its last extension, `NAME (1).ext`; without a number for 0. Used if

@@ -10,7 +10,7 @@ final class Shortfalls: Sendable {
         case lock, time, sync, directory, removal
     }
 
-    /// The abilities that were found missing and the notices about them, by directory.
+    /// The abilities that file systems were found to lack, and the notices about them for the user, by directory.
     private struct Findings {
         var known: [String: Set<Kind>] = [:]
         var notices: [String: [String]] = [:]

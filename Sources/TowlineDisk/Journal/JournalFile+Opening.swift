@@ -1,16 +1,16 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// Creation of new journals and reading of existing ones.
+/// The functions that fill the file of a new journal, and read that of an existing one.
 extension JournalFile {
-    /// The offset in bytes of the metadata in new journals. Existing journals state their offsets and sizes in their
-    /// section table.
+    /// The offset in bytes of the metadata in new journals. The section table of an existing journal states its own
+    /// offsets and sizes.
     private static let metadataOffset: Int64 = 4096
     private static let marksOffset = metadataOffset + Int64(2 * MetadataBlock.byteCount)
     private static let slotCount = 1024
     private static let fileLength = marksOffset + Int64(slotCount * MarksSection.slotSize)
 
-    /// The result of reading the file that has a journal's name.
+    /// The result of reading a file that has the name of a journal, which decides whether its download can be resumed.
     enum Finding {
         /// A journal with valid records of the downloaded bytes: the download can be resumed.
         case live(Contents)
@@ -32,7 +32,7 @@ extension JournalFile {
         return bytes.isEmpty || bytes == JournalHeader.magic
     }
 
-    /// Returns whether the file under a journal's name is not a journal.
+    /// Returns whether a file that has the name of a journal is not one, so that it must be kept.
     static func isForeign(_ name: String, in folder: Folder, boot: BootIdentity) -> Bool {
         guard let file = try? folder.open(name, readOnly: true), case .foreign? = try? read(file, boot: boot) else {
             return false

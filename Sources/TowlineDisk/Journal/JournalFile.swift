@@ -18,11 +18,12 @@ package final class JournalFile: Journal {
         case failed(TowlineError)
     }
 
-    /// The contents of the file in memory, and how much of them is durable.
+    /// The contents of the journal file, kept in memory, and the sequence number of its newest durable metadata.
     private struct Records {
         var header: JournalHeader
         var metadata: MetadataBlock
-        /// The index of the block that holds `metadata`, 0 or 1.
+        /// The index (0 or 1) of the block in the file that holds `metadata`. The next change is written to the other
+        /// block.
         var block: Int
         /// The sequence number of the newest metadata that a sync has made durable.
         var durableSequence: UInt64
@@ -41,7 +42,7 @@ package final class JournalFile: Journal {
     private let metadataOffset: Int64
     private let state: Mutex<Records>
 
-    /// The parsed contents of a new or opened journal.
+    /// The parsed contents of a new or opened journal file, which the initializer takes.
     struct Contents {
         var header: JournalHeader
         var metadata: MetadataBlock

@@ -76,6 +76,7 @@ struct JournalHeader: Sendable {
     /// blocks by an older journal, are ignored.
     var id: UInt64 { bytes.load(UInt64.self, at: 16) }
 
+    /// The validity of the journal according to this header.
     var validity: Validity {
         get { Validity(rawValue: bytes.load(UInt16.self, at: 12)) ?? .void }
         set {
@@ -84,6 +85,7 @@ struct JournalHeader: Sendable {
         }
     }
 
+    /// The parts of the journal file that the header lists.
     var sections: [Section] {
         (0..<Int(bytes.load(UInt16.self, at: 14))).map { index in
             let at = 32 + index * 24
@@ -97,17 +99,19 @@ struct JournalHeader: Sendable {
     private var checksum: UInt32 { bytes.withUnsafeBytes { towline_crc32c(0, $0.baseAddress, 508) } }
 }
 
-/// Little-endian numbers in byte arrays.
+/// Functions that read and write the little-endian numbers of a journal in byte arrays.
 extension [UInt8] {
-    /// Overwrites the bytes at `offset` with a number.
+    /// Overwrites the bytes at `offset` with a number in little-endian order.
     mutating func store<Number: FixedWidthInteger>(_ number: Number, at offset: Int) {
         withUnsafeMutableBytes { $0.storeBytes(of: number.littleEndian, toByteOffset: offset, as: Number.self) }
     }
 
+    /// Returns the little-endian number of the given type at `offset`.
     func load<Number: FixedWidthInteger & BitwiseCopyable>(_ type: Number.Type, at offset: Int) -> Number {
         withUnsafeBytes { Number(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: Number.self)) }
     }
 
+    /// Appends the bytes of a number in little-endian order.
     mutating func append<Number: FixedWidthInteger>(number: Number) {
         Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
     }

@@ -5,15 +5,15 @@ internal import TowlineCore
 /// are added immediately; those of other processes appear after the next reading. A name from the index is a hint: the
 /// caller must check the file.
 final class JournalIndex: Sendable {
-    /// The result of reading a directory.
+    /// The unfinished downloads that a reading of the directory found.
     struct Listing: Sendable {
-        /// The source and the final name of each journal's download.
+        /// The source URL and the final name of the download of each journal in the directory.
         var journals: [(source: String, name: String)] = []
         /// The final names of all files that have a part file or a journal in the directory.
         var leftovers: Set<String> = []
     }
 
-    /// The journals of the directory at the last reading, and when and how quickly it was read.
+    /// The unfinished downloads in the directory at its last reading, and when and how quickly it was read.
     private struct Snapshot {
         var names: [String: Set<String>] = [:]
         /// The final names that had a part file or a journal at the last reading; `nil` if the directory could not be
@@ -23,13 +23,13 @@ final class JournalIndex: Sendable {
         var cost = Duration.zero
     }
 
-    /// The minimum time before the directory is read again.
+    /// The minimum time between two readings of the directory.
     static let shortestLife = Duration.seconds(1)
     /// The time before the directory is read again, as a multiple of the duration of the last reading.
     static let lifeInReadings = 50
 
     private let state = Mutex(Snapshot())
-    /// The last sync of the directory by this process.
+    /// The record of the last sync of the directory by this process, which avoids unneeded syncs.
     let sync = DirectorySync()
 
     /// Returns the final names of unfinished downloads from the URL `source`, sorted. Reads the directory first if the

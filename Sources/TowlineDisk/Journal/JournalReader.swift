@@ -125,6 +125,7 @@ package enum JournalReader {
         return (report, file, part)
     }
 
+    /// Splits a path into its directory and its last component.
     static func split(_ path: String) -> (directory: String, name: String) {
         guard let slash = path.utf8.lastIndex(of: 0x2F) else { return (".", path) }
         let directory = slash == path.startIndex ? "/" : String(path[..<slash])

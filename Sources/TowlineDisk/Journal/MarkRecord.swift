@@ -3,6 +3,7 @@ import CTowline
 /// A mark: a record of 64 bytes that states "the bytes [start, end) of this journal's part file are written (under this
 /// boot identity)", or "… are durable". Written with one call, and never across a sector boundary.
 struct MarkRecord: Sendable {
+    /// The state that a mark records for its bytes: written (valid until the machine restarts) or durable.
     enum Kind: UInt8 {
         case written = 1
         case durable = 2
@@ -13,7 +14,7 @@ struct MarkRecord: Sendable {
     /// The record as on disk: eight little-endian words.
     private var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
 
-    /// The empty record, which states no bytes as written or durable: all bytes are zero.
+    /// The empty mark, which records no bytes: all of its bytes are zero.
     static let none = MarkRecord()
 
     private init() { words = (0, 0, 0, 0, 0, 0, 0, 0) }
@@ -28,29 +29,30 @@ struct MarkRecord: Sendable {
         words.7 = (UInt64(checksum) << 32).littleEndian
     }
 
-    /// Decodes a record from 64 bytes, without validation: see `isSound` and `belongs`.
+    /// Decodes a mark from 64 bytes of the journal. Does not validate it: see `isSound` and `belongs`.
     init(_ bytes: UnsafeRawBufferPointer) {
         self.init()
         withUnsafeMutableBytes(of: &words) { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(64))) }
     }
 
-    /// CRC-32C of the first 60 bytes.
+    /// The CRC-32C of the first 60 bytes, which detects a damaged record.
     private var checksum: UInt32 { Swift.withUnsafeBytes(of: words) { towline_crc32c(0, $0.baseAddress, 60) } }
 
-    /// Returns whether all bytes are zero: the record was never written, or was cleared.
+    /// Returns whether the mark was never written or was cleared: all bytes are zero.
     var isEmpty: Bool {
         words.0 | words.1 | words.2 | words.3 == 0 && words.4 | words.5 | words.6 | words.7 == 0
     }
 
-    /// Returns whether the record's checksum and range are valid, and it was written for this slot and kind of record.
+    /// Returns whether the mark's checksum and range are valid, and whether it was written for this slot and kind of
+    /// mark.
     func isSound(kind: Kind, slot: Int) -> Bool {
         let place = words.5.littleEndian
         return UInt32(words.7.littleEndian >> 32) == checksum && UInt8(truncatingIfNeeded: place >> 48) == kind.rawValue
             && UInt16(truncatingIfNeeded: place >> 32) == slot && start >= 0 && end >= start
     }
 
-    /// Returns whether the record was written for the owner's journal and part file and, with `sameBoot`, in the
-    /// owner's boot of the machine. Other records are ignored.
+    /// Returns whether the mark was written for the owner's journal and part file and, with `sameBoot`, in the owner's
+    /// boot of the machine. Other marks are ignored.
     func belongs(to owner: MarkOwner, sameBoot: Bool) -> Bool {
         words.4.littleEndian == owner.journal && UInt32(truncatingIfNeeded: words.5.littleEndian) == owner.generation
             && (!sameBoot || (words.2.littleEndian == owner.boot.high && words.3.littleEndian == owner.boot.low))

@@ -9,13 +9,15 @@ internal import TowlineEngine
 /// Each slot has its own lock: a thread that receives and records bytes never contends with another one, only
 /// occasionally with a checkpoint (a sync in the background), which takes a snapshot.
 final class MarkSlot: Sendable {
+    /// A run of consecutive bytes of the part file: the ends of its written and of its durable bytes, and its lease.
     struct Run: Sendable {
         var start: Int64 = 0
         var end: Int64 = 0
         var durableEnd: Int64 = 0
         /// The number of the lease, the exclusive right to extend the run; 0 if the slot is not leased.
         var lease: UInt64 = 0
-        /// A counter that increases when earlier snapshots of the run become invalid.
+        /// A counter that increases when the run is replaced, so that a snapshot from before is not recorded as
+        /// durable.
         var version: UInt64 = 0
 
         var isEmpty: Bool { start == end }
@@ -68,11 +70,12 @@ final class MarkSlot: Sendable {
         }
     }
 
+    /// Ends the lease `number`, so that another writer can extend the run.
     func release(_ number: UInt64) {
         run.withLock { if $0.lease == number { $0.lease = 0 } }
     }
 
-    /// A snapshot of the bytes that a checkpoint must make durable; `nil` if all bytes are durable.
+    /// The state of the run for a checkpoint, which makes its bytes durable; `nil` if all of them are durable already.
     var snapshot: Snapshot? {
         run.withLock { $0.durableEnd < $0.end ? Snapshot(end: $0.end, version: $0.version) : nil }
     }
@@ -128,7 +131,7 @@ struct MarksSection: Sendable {
     let slotCount: Int
     let owner: MarkOwner
 
-    /// The size of a slot in bytes: two records; a sector has four slots.
+    /// The size of a slot in bytes: two records, one of written and one of durable bytes. A sector has four slots.
     static let slotSize = 2 * MarkRecord.byteCount
 
     /// Writes the record in a slot, in place, that the bytes [start, end) are written or durable (`kind`). An empty

@@ -5,11 +5,13 @@ internal import TowlineEngine
 /// The metadata of a journal (URL, name, length, validators, checksums), as fields of tag, length and value. A journal
 /// has two blocks and writes them alternately, so that the older block stays intact while the newer one is written.
 struct MetadataBlock: Sendable {
+    /// The space for a block in the journal, in bytes.
     static let byteCount = 32 * 1024
     private static let headerSize = 24
 
     /// The sequence number. The block with the higher number is the newer one.
     var sequence: UInt64
+    /// The metadata: URL, name, length, validators and checksums of the download.
     var record: DownloadRecord
     /// The identity of the part file whose bytes the journal records.
     var part: FileIdentity

@@ -5,7 +5,7 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// A message digest in progress, computed by libcrypto, or by our own code for CRC-32C.
+/// A checksum computation in progress (message digest), by libcrypto, or by our own code for CRC-32C.
 ///
 /// `@unchecked Sendable`: one owner uses it at a time, the thread that reads a file or the holder of a sink's lock.
 final class MessageDigest: @unchecked Sendable {
@@ -31,6 +31,7 @@ final class MessageDigest: @unchecked Sendable {
 
     deinit { EVP_MD_CTX_free(context) }
 
+    /// Adds the next bytes of the content to the digest.
     func update(_ bytes: UnsafeRawBufferPointer) {
         if let context {
             EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
@@ -39,8 +40,8 @@ final class MessageDigest: @unchecked Sendable {
         }
     }
 
-    /// Returns the digest, `algorithm.byteCount` bytes. Empty, and so unequal to any digest, if libcrypto lacks the
-    /// algorithm.
+    /// Ends the computation and returns the checksum, `algorithm.byteCount` bytes. Empty, and so unequal to any
+    /// checksum, if libcrypto lacks the algorithm.
     func finish(_ algorithm: Checksum.Algorithm) -> [UInt8] {
         guard let context else {
             guard algorithm == .crc32c else { return [] }
@@ -80,7 +81,8 @@ enum FileHasher {
         return mismatches(checksums, values)
     }
 
-    /// Returns the checksums that do not match the computed digests in `values`; a missing digest does not match.
+    /// Returns the expected checksums that do not equal the computed digests in `values`. A missing digest does not
+    /// match.
     static func mismatches(
         _ checksums: [Checksum], _ values: [Checksum.Algorithm: [UInt8]]
     ) -> [ChecksumMismatch] {

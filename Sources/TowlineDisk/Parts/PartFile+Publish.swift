@@ -3,6 +3,7 @@ import Synchronization
 package import TowlineCore
 package import TowlineEngine
 
+/// The functions of `PartFile` that give the complete file its final name so that a crash at any step loses nothing.
 extension PartFile {
     /// Publishes the file: sets length and date, stores the mark of a finished download (an extended attribute), syncs,
     /// renames, syncs the directory, removes the journal.
@@ -125,9 +126,9 @@ extension PartFile {
         }
     }
 
-    /// Returns whether the file under `name` comes from the same URL and has the same bytes: another process completed
-    /// the same download first. Returns `false` if this file has a journal; the part file of a long file is locked, so
-    /// no other process had it.
+    /// Returns whether the existing file under `name` comes from the same URL and has the same bytes: another process
+    /// completed the same download first. `false` if this file has a journal; the part file of a long file is locked,
+    /// so no other process had it.
     private func isTwin(_ name: String, _ length: Int64) -> Bool {
         guard journal == nil, let other = try? folder.open(name, readOnly: true),
             let mark = FinishedMark(of: other, boot: folder.boot(boot)), mark.isOf(source), mark.length == length,

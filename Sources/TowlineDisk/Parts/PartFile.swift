@@ -15,8 +15,8 @@ package final class PartFile: PipeSink {
     let source: String
     /// The current boot of the machine. A file that is published without a sync counts as finished only in this boot.
     let boot: BootIdentity
-    /// Files that were renamed because this download needs their names. They get their names back when the download
-    /// ends.
+    /// Files of others that were renamed because this download needs their names. They get their names back when the
+    /// download ends.
     let displaced: Displaced
     private let hasher: PrefixHasher
     /// Reserves or counts the disk space of the bytes that are written; `nil` if all space is reserved already or none

@@ -5,6 +5,7 @@ internal import TowlineCore
 /// Tracks the disk space that the downloads of a storage still need. Detects a full disk before the first byte, and
 /// reserves space if the file system can do it quickly.
 final class Preallocation: Sendable {
+    /// A reservation of a running download, held weakly: it disappears with its part file.
     private struct WeakReservation {
         weak var reservation: SpaceReservation?
 
@@ -35,7 +36,8 @@ final class Preallocation: Sendable {
         try check(length, reusable: reusable, promised: promised, folder, mayUseFloor: length < Self.smallest)
     }
 
-    /// Returns whether downloads in progress still need space, so that small files must check the free space.
+    /// Returns whether running downloads still need space, so that a small file must check the free space before it is
+    /// written.
     var hasPromises: Bool { promises.withLock { $0.contains { $0.reservation.map { $0.rest > 0 } ?? false } } }
 
     private func check(
@@ -113,8 +115,8 @@ final class Preallocation: Sendable {
         return SpaceReservation(resuming: rest, device: folder.identity.device, from: self)
     }
 
-    /// Returns a reservation that reserves no space, but checks during writes that enough space stays free; `nil` if no
-    /// space has to stay free (`keptFree`).
+    /// Returns a reservation that reserves no space, but checks during writes that the space of `keptFree` stays free;
+    /// `nil` if none has to stay free.
     func watch() -> SpaceReservation? { keptFree > 0 ? SpaceReservation(watching: self) : nil }
 
     /// Throws `diskFull` if writing `length` more bytes to the file would leave less space free than `keptFree`

@@ -7,10 +7,10 @@ internal import TowlineThreads
 /// hashed at the end. Uses its own thread, which runs while it has bytes to read and stays for a moment: with a fast
 /// download, it would otherwise end and start a hundred times a second.
 final class PrefixHasher: Sendable {
-    /// The digests of the bytes hashed so far, the bytes that may be hashed next, and the thread's activity.
+    /// The state of the hashing: the digests, the bytes that may be hashed next, and the activity of the thread.
     fileprivate struct Progress {
         var digests: [Checksum.Algorithm: MessageDigest] = [:]
-        /// The number of bytes that the digests include.
+        /// The number of bytes, from the beginning of the file, that the digests include.
         var hashed: Int64 = 0
         /// The end offset of the bytes that may be hashed: they are written and do not change.
         var end: Int64 = 0
@@ -18,12 +18,13 @@ final class PrefixHasher: Sendable {
         /// dropped.
         var generation = 0
         var isRunning = false
-        /// Wakes the waiting thread; `nil` if the thread does not wait.
+        /// Wakes the hashing thread, which waits for more bytes; `nil` if the thread does not wait.
         var parked: AutoResetEvent?
         var isCancelled = false
         var waiter: Waiter?
     }
 
+    /// The call of `mismatches` that waits until all bytes are hashed: the expected checksums and its continuation.
     fileprivate struct Waiter: Sendable {
         let checksums: [Checksum]
         let continuation: CheckedContinuation<Result<[ChecksumMismatch], TowlineError>, Never>
@@ -48,7 +49,7 @@ final class PrefixHasher: Sendable {
 
     init(file: Descriptor) { self.file = file }
 
-    /// The number of hashed bytes, for tests.
+    /// The number of bytes hashed so far, for tests.
     var hashed: Int64 { state.withLock { $0.hashed } }
 
     /// Allows the first `end` bytes to be hashed with `algorithms`: they are written and do not change. Returns at
@@ -187,6 +188,7 @@ final class PrefixHasher: Sendable {
     }
 }
 
+/// The changes of the hashing state, made under its lock.
 extension PrefixHasher.Progress {
     /// Adds a digest for each algorithm that has no digest yet. A new algorithm restarts the hashing; algorithms that
     /// are no longer needed continue.

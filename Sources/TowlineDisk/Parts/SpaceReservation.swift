@@ -12,7 +12,7 @@ final class SpaceReservation: @unchecked Sendable {
     /// The number of bytes between two checks of the free space, for a file without reserved space.
     private static let interval: Int64 = 8 << 20
 
-    /// The number of the device that the file is on.
+    /// The number of the device that the file is on, because each device has its own free space.
     let device: UInt64
     private let length: Int64
     /// `true` if the file system can reserve space (fallocate(2)); otherwise the needed space is only counted.
@@ -21,9 +21,10 @@ final class SpaceReservation: @unchecked Sendable {
     /// A bit for each step of 64 MiB, set if its space was reserved or its free space was checked.
     private let words: UnsafeMutableBufferPointer<Atomic<UInt64>>
     private let taken: Atomic<Int64>
-    /// The number of bytes written, which is counted only if no space is reserved ahead.
+    /// The number of bytes of the file written so far. Counted only if no space is reserved ahead, to compute `rest`.
     private let written = Atomic<Int64>(0)
     private let countsSteps: Bool
+    /// `true` if the file may use the space that larger files must leave free (`Preallocation.keptFree`).
     let mayUseFloor: Bool
 
     /// Creates a reservation for a new file of `length` bytes. `takes` is `true` if the file system can reserve space.

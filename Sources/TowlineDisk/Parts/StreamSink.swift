@@ -9,14 +9,16 @@ internal import TowlineThreads
 ///
 /// Syncs a block device at the end. Pipes and terminals have no durable state.
 package final class StreamSink: Sink {
+    /// The last bytes that were written to the stream and the digests of all bytes, because a stream cannot be read
+    /// again.
     private struct Tail {
         var position: Int64 = 0
         /// The last bytes written, for comparison with bytes that a resumed transfer fetches again: at least `capacity`
         /// bytes, or all bytes of a shorter output.
         var bytes: [UInt8] = []
-        /// Digests of the bytes written so far. A stream cannot be read again.
+        /// Digests of all bytes written so far, computed during the writes because a stream cannot be read again.
         var digests: [(algorithm: Checksum.Algorithm, digest: MessageDigest)]
-        /// The computed digests; `nil` until `verify` is called.
+        /// The checksums of all written bytes, computed by `verify`; `nil` before it is called.
         var values: [Checksum.Algorithm: [UInt8]]?
 
         mutating func take(_ new: UnsafeRawBufferPointer) {

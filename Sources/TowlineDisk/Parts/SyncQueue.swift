@@ -10,11 +10,11 @@ internal import TowlineThreads
 /// Requests that arrive during a sync are served together by the next one; eight files or more by a single `syncfs`. A
 /// request is always answered: cancelling a task does not withdraw it.
 package final class SyncQueue: Sendable {
-    /// The part of a file to make durable.
+    /// The part of a file that a sync must make durable.
     enum Extent: Sendable {
-        /// The bytes, and the metadata needed to read them: `fdatasync`.
+        /// The bytes of the file, and the metadata needed to read them (`fdatasync`).
         case data
-        /// The file with all its metadata, or the names in a directory: `fsync`.
+        /// The file with all its metadata, or the names in a directory (`fsync`).
         case everything
     }
 
@@ -34,6 +34,7 @@ package final class SyncQueue: Sendable {
         var folder: Int32 = 0
     }
 
+    /// A request to sync a file, with the step that names the file afterwards and the caller that waits.
     private struct Request: Sendable {
         let file: Descriptor
         let extent: Extent
@@ -41,11 +42,12 @@ package final class SyncQueue: Sendable {
         let continuation: CheckedContinuation<Outcome, Never>
     }
 
+    /// The waiting sync requests of one device, and the state of the thread that serves them.
     private struct Lane {
         var waiting: [Request] = []
         /// The files whose bytes the kernel may start to write to the disk before a sync is requested.
         var early: [ObjectIdentifier: Descriptor] = [:]
-        /// Wakes the thread that waits for requests.
+        /// Wakes the device's thread while it waits for requests.
         let wakeup = AutoResetEvent()
         var isParked = false
         /// `true` while the thread delays the waiting sync requests to collect more for the same sync.
@@ -98,7 +100,8 @@ package final class SyncQueue: Sendable {
 
     /// The time in milliseconds that a thread without requests waits for another one before it ends.
     private let patience: Int
-    /// The initial state of the policy that decides how long each device's thread delays a sync to collect more files.
+    /// The policy, in its initial state, that decides how long each device's thread delays a sync to collect more
+    /// files.
     private let commit: GroupCommit
 
     /// The minimum number of files at which one `syncfs` is cheaper than a sync of each file.

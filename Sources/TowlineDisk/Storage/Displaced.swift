@@ -8,7 +8,7 @@ internal import TowlineCore
 /// keeps the temporary name.
 struct Displaced: Sendable {
     private var moves: [(name: String, aside: String)] = []
-    /// The messages about renamed files that were not passed to the user yet.
+    /// The messages about renamed files that the user has not seen yet.
     var notices: [String] = []
 
     /// Renames a file to a temporary name (`NAME-aside`) until `restore` is called, and adds a notice for the user.
@@ -43,6 +43,7 @@ struct Displaced: Sendable {
     }
 }
 
+/// The functions of a directory that remove leftovers of a crash, and protect unfinished downloads from replacement.
 extension Folder {
     /// Removes a file that a crash left under a temporary name; does nothing if no file has the name. Keeps a file that
     /// Towline did not create, according to `isOurs`, which examines the open file.

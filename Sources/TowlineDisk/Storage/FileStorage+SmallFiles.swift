@@ -2,8 +2,8 @@ import Synchronization
 package import TowlineCore
 package import TowlineEngine
 
-/// Publishing of small files whose bytes are all in memory. Such a file has no name until it is complete, and needs no
-/// lock, journal or `PartFile`.
+/// The functions of `FileStorage` that publish a small file whose bytes are all in memory. Such a file has no name
+/// until it is complete, and needs no lock, journal or `PartFile`.
 extension FileStorage {
     package func publishAtOnce(
         _ small: SmallFile, at place: Place

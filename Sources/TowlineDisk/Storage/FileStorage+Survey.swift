@@ -3,6 +3,8 @@ package import TowlineCore
 package import TowlineEngine
 internal import TowlineThreads
 
+/// The functions of `FileStorage` that examine a destination before a download: they find an unfinished download to
+/// resume, a finished file, or another file.
 extension FileStorage {
     /// The part file and the journal of the destination that is examined, open and locked; `nil` if they do not exist.
     private struct Scene {
@@ -11,12 +13,12 @@ extension FileStorage {
         var part: Descriptor?
         var journal: Descriptor?
         var notices: [String] = []
-        /// The URL of the wanted download (`DownloadRecord.source`); `nil` accepts any URL.
+        /// The URL of the download that examines the destination (`DownloadRecord.source`); `nil` accepts any URL.
         var source: String?
         /// `true` to resume with a part file other than the one that the journal was created with, such as a copy.
         var allowsCopies = true
 
-        /// Closes both files, which unlocks them.
+        /// Closes the part file and the journal, which releases their locks.
         func close() {
             part?.close()
             journal?.close()
@@ -300,7 +302,8 @@ extension FileStorage {
     }
 }
 
-/// The allocated ranges of a sparse file (`lseek(2)`, SEEK_DATA and SEEK_HOLE).
+/// Finds the allocated ranges of a sparse file (`lseek(2)`, SEEK_DATA and SEEK_HOLE). Bytes in a hole were never
+/// written.
 enum DataMap {
     /// Returns the byte ranges below `length` that are not holes; the whole range if the file system reports no holes.
     static func data(of file: Descriptor, upTo length: Int64) -> ByteRangeSet {

@@ -68,7 +68,7 @@ struct FinishedFiles: Sendable {
         return true
     }
 
-    /// Makes the names in a directory durable, among them `name`.
+    /// Makes the names in a directory durable, among them `name`, on which a download relies.
     func synchronize(_ folder: Folder, naming name: String) throws(TowlineError) {
         do {
             try folders.index(of: folder).sync.synchronize(folder)

@@ -31,15 +31,18 @@ struct FinishedMark: Equatable, Sendable {
     private static let refutedVersion: UInt64 = 5
     private static let pendingBit: UInt64 = 1 << 8
     private static let versionBit: UInt64 = 1 << 9
-    /// The maximum length in bytes of an entity tag; longer ones are not stored.
+    /// The maximum length in bytes of an entity tag in a mark; longer ones are not stored.
     private static let longestTag = 256
     private static let longest = 56 + 5 + longestTag
     /// The maximum length in bytes of an attribute that needs no block of its own on ext4 with the usual inodes of 256
     /// bytes. Marks of small files omit an unneeded entity tag to stay within it.
     private static let longestInInode = 64
 
+    /// The first half of the SHA-256 of the URL that the file came from.
     let sourceDigest: [UInt8]
+    /// The length of the file in bytes when it was marked.
     let length: Int64
+    /// The modification time of the file when it was marked, in seconds since 1970.
     let modified: Int64
     /// The only boot in which the mark is valid, because the file was not synced; `nil` if the file is durable.
     private(set) var boot: BootIdentity?
@@ -190,7 +193,7 @@ struct FinishedMark: Equatable, Sendable {
         return mark
     }
 
-    /// Returns whether the file came from the URL `source`, by a comparison of digests.
+    /// Returns whether the marked file came from the URL `source`, by a comparison of digests.
     func isOf(_ source: String) -> Bool { sourceDigest == FinishedMark.digest(source) }
 
     /// Sets the server's modification time on a file, if given, and stores and returns the mark. Throws if the time
@@ -267,7 +270,7 @@ struct FinishedMark: Equatable, Sendable {
 }
 
 extension PublishedVersion {
-    /// Decodes the validators at the end of a mark.
+    /// Decodes the server's validators, such as the entity tag, from the end of a `FinishedMark`.
     fileprivate init(stored bytes: ArraySlice<UInt8>) {
         let bytes = Array(bytes)
         let tag = String(validating: bytes[5...], as: UTF8.self)

@@ -18,6 +18,7 @@ enum LockOwner {
         return .inUse(file.path, by: owner)
     }
 
+    /// Returns the ID of the process that has locked the file, according to `/proc/locks`; `nil` if that is unknown.
     static func process(locking file: Descriptor) -> Int32? {
         guard let identity = try? file.status().identity else { return nil }
         let number = file.syscall.openat(AT_FDCWD, "/proc/locks", O_RDONLY | O_CLOEXEC, 0)

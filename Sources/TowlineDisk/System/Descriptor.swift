@@ -12,15 +12,17 @@ final class Descriptor: Sendable {
     private let name: String
     let syscall: any Syscall
     private let number: Int32
-    /// Records calls that the file system does not support, to notify the user; `nil` if they are not recorded.
+    /// The record of calls that the file system does not support, which notifies the user; `nil` for files without
+    /// notices.
     private let shortfalls: Shortfalls?
     /// The number of failed syncs of the file. Increased before a later successful sync is reported, so that its caller
     /// can detect the failure, which the kernel reports only once.
     let failedSyncs = Atomic<Int>(0)
-    /// `true` if the file system cannot take bytes from a pipe (splice(2)).
+    /// `true` if the file system cannot take bytes from a pipe (splice(2)), so that they are copied through memory.
     let refusesPipes = Atomic<Bool>(false)
-    /// The number of calls in progress, plus `closing` after `close` was called.
+    /// The number of system calls in progress on the descriptor, plus `closing` after `close` was called.
     private let users = Atomic<Int>(0)
+    /// The bit of `users` that is set once `close` was called.
     private static let closing = 1 << 62
     /// The cached identity of the file, which does not change; `nil` until it is needed.
     private let known = Mutex<FileIdentity?>(nil)
@@ -70,7 +72,7 @@ final class Descriptor: Sendable {
         known.withLock { $0 = nil }
     }
 
-    /// Ends a use that `acquire` began.
+    /// Ends a use of the descriptor's number that `acquire` began. The last use after `close` closes the descriptor.
     func release() {
         let (_, now) = users.subtract(1, ordering: .releasing)
         if now == Descriptor.closing { _ = syscall.close(number) }
@@ -84,6 +86,7 @@ final class Descriptor: Sendable {
     }
 }
 
+/// The system calls on the open file, with repeated interrupted calls and completed short writes.
 extension Descriptor {
     /// Writes all of `bytes` at `offset`. Throws a disk error if that fails.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
@@ -170,7 +173,8 @@ extension Descriptor {
         return Array(bytes.prefix(try length.get()))
     }
 
-    /// Calls `fdatasync` and blocks. Throws if the sync fails. If many files may wait, use `SyncQueue` instead.
+    /// Makes the bytes of the file durable with `fdatasync`, and blocks meanwhile. Throws if the sync fails. If many
+    /// files may wait, use `SyncQueue` instead.
     func synchronizeData() throws(TowlineError) {
         let code = try synchronize(.data)
         guard code >= 0 else { throw .synchronizing(path, -code) }
@@ -192,12 +196,13 @@ extension Descriptor {
         return 0
     }
 
-    /// Calls `fsync` and blocks. Throws if the sync fails.
+    /// Makes the file and its metadata durable with `fsync`, and blocks meanwhile. Throws if the sync fails.
     func synchronizeAll() throws(TowlineError) {
         let code = try synchronize(.everything)
         guard code >= 0 else { throw .synchronizing(path, -code) }
     }
 
+    /// Sets the length of the file (ftruncate(2)).
     func truncate(to length: Int64) throws(TowlineError) {
         let code = try call { syscall.ftruncate($0, length) }
         guard code >= 0 else { throw .truncating(path, -code) }
@@ -210,6 +215,7 @@ extension Descriptor {
         guard code >= 0 else { throw .truncating(path, -code) }
     }
 
+    /// Returns the current status of the file (statx(2)), such as its length and its number of names.
     func status() throws(TowlineError) -> FileStatus {
         var status = FileStatus()
         let code = try call { syscall.status($0, "", &status) }

@@ -1,10 +1,10 @@
 import Glibc
 package import TowlineCore
 
-/// The errors of system calls: each names the failure, the path, and the possible remedy. `number` is the `errno` of
-/// the call, which decides the error's code.
+/// Functions that create the error of a failed system call on a file: its message names the failure, the path and a
+/// possible remedy. `number` is the `errno` of the call, which decides the error's code.
 extension TowlineError {
-    /// Returns the error of a file that cannot be opened or created.
+    /// Returns the error to throw if a file cannot be opened or created.
     package static func opening(_ path: String, _ number: Int32) -> TowlineError {
         switch number {
         case ENOENT, ENOTDIR:
@@ -32,11 +32,11 @@ extension TowlineError {
         }
     }
 
-    /// Returns the error of a failed write.
+    /// Returns the error to throw after a failed write to the file at `path`.
     package static func writing(_ path: String, _ number: Int32) -> TowlineError {
         disk("cannot write \(path)", number)
     }
-    /// Returns the error of a failed read.
+    /// Returns the error to throw after a failed read of the file at `path`.
     package static func reading(_ path: String, _ number: Int32) -> TowlineError { disk("cannot read \(path)", number) }
     /// Returns the error of a failed `fsync`, `fdatasync` or `syncfs`: bytes written since the last success may be
     /// lost.
@@ -56,7 +56,7 @@ extension TowlineError {
                 + "Start the download again to save the entry; no data is downloaded again",
             systemError: error.systemError)
     }
-    /// Returns the error of a failed `ftruncate`.
+    /// Returns the error to throw if the length of a file cannot be set (`ftruncate`).
     package static func truncating(_ path: String, _ number: Int32) -> TowlineError {
         disk("the download cannot continue because the file system cannot set the length of \(path)", number)
     }
@@ -73,17 +73,17 @@ extension TowlineError {
                 + "Check the permissions and the disk",
             systemError: number)
     }
-    /// Returns the error of a failed `rename` or `link`.
+    /// Returns the error to throw if a file cannot be renamed or linked.
     package static func renaming(_ path: String, to target: String, _ number: Int32) -> TowlineError {
         disk("cannot rename \(path) to \(target)", number)
     }
-    /// Returns the error of a failed `unlink`.
+    /// Returns the error to throw if a file cannot be removed (`unlink`).
     package static func removing(_ path: String, _ number: Int32) -> TowlineError {
         disk("cannot remove \(path)", number)
     }
-    /// Returns the error of a failed `flock`, except for a lock that is taken.
+    /// Returns the error to throw if locking a file failed (`flock`) for another reason than a lock that is taken.
     package static func locking(_ path: String, _ number: Int32) -> TowlineError { disk("cannot lock \(path)", number) }
-    /// Returns the error of a failed `futimens`, which sets the modification time.
+    /// Returns the error to throw if the modification time of a file cannot be set (`futimens`).
     package static func dating(_ path: String, _ number: Int32) -> TowlineError {
         TowlineError(
             code(number),
@@ -99,7 +99,7 @@ extension TowlineError {
             "\(path) is a pipe or a device, which Towline does not replace with a file. Choose another name")
     }
 
-    /// Returns the error if the final name of a download belongs to a symbolic link.
+    /// Returns the error to throw if the final name of a download belongs to a symbolic link.
     static func link(_ path: String) -> TowlineError {
         TowlineError(
             .unusableDestination,
@@ -107,7 +107,7 @@ extension TowlineError {
                 + "Remove the link, or give the path of its target (-o)")
     }
 
-    /// Returns the error if another file already has the final name of a download.
+    /// Returns the error to throw if another file already has the final name of a download.
     package static func occupied(_ path: String) -> TowlineError {
         TowlineError(
             .destinationExists,
@@ -116,7 +116,7 @@ extension TowlineError {
             systemError: EEXIST)
     }
 
-    /// Returns the error of a call on a file that Towline has already closed.
+    /// Returns the error to throw if a file is used after Towline has closed it.
     package static func closed(_ path: String) -> TowlineError {
         TowlineError(
             .diskFailure, "cannot use \(path): Towline has already closed the file. Start the download again",

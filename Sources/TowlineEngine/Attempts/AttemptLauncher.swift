@@ -7,7 +7,7 @@ internal import TowlineCore
 struct AttemptLauncher {
     let options: DownloadOptions
     let services: TransferServices
-    /// The queue that receives the reports about the attempts.
+    /// The event queue of the transfer, which receives the reports about its attempts (requests).
     let mailbox: TransferMailbox
 
     /// Sends the request that `plan` describes, and returns the receiver of its response.

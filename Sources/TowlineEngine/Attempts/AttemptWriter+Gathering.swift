@@ -1,11 +1,14 @@
 internal import TowlineCore
 
-/// Responses that are reported later than their heads arrive: because the body is small and is held in memory until it
-/// is complete, or because the first bytes decide how the response is handled.
+/// The functions of `AttemptWriter` for responses that are reported to the transfer later than their heads arrive: a
+/// small body is first collected in memory, and some responses need their first bytes for the decision how to handle
+/// them.
 extension AttemptWriter {
-    /// Takes bytes of a response that is not reported yet.
+    /// Takes body bytes of a response that the transfer does not know yet: collects them in memory, or drops those of a
+    /// redirect.
     ///
-    /// - Returns: `nil` if these bytes caused the report, and must be handled like those of any other response.
+    /// - Returns: `nil` if these bytes made the writer report the response, and must be handled like those of any other
+    /// one.
     func gather(_ bytes: UnsafeRawBufferPointer, _ delay: Delay) -> BodyDisposition? {
         switch delay {
         case .redirect(let left):
@@ -32,8 +35,8 @@ extension AttemptWriter {
         return .consumed
     }
 
-    /// Makes room for `more` bytes in memory and returns `nil`. Without room, or if the body is longer than promised or
-    /// than a small file, reports the response or, on a shared connection, returns the instruction that ends it.
+    /// Makes room in memory for `more` bytes of a small body and returns `nil`. Without room, or if the body is too
+    /// long, reports the response to the transfer or, on a shared connection, returns the instruction that ends it.
     private func makeRoom(for more: Int) -> BodyDisposition? {
         let count = gathered.count + more
         let isTooLong = count > min(response.end, SmallFilePolicy.mostHeld(of: plan))
@@ -48,7 +51,8 @@ extension AttemptWriter {
         return .stop
     }
 
-    /// Reports a response whose report was delayed. The transfer then handles it like any other response.
+    /// Reports a response to the transfer, before its body is complete. The transfer then handles it like any other
+    /// response.
     ///
     /// - Parameter change: returns the verdict to report instead of the one on the head.
     private func tell(_ change: (ResponseVerdict) -> ResponseVerdict = { $0 }) {
@@ -68,7 +72,7 @@ extension AttemptWriter {
         if !plan.sharesConnection || response.hasLength { tell() }
     }
 
-    /// Returns the report of a response that ended before it was reported.
+    /// Returns the event that reports a response to the transfer after the response has ended.
     func endReport(of verdict: ResponseVerdict, _ delay: Delay) -> Report {
         guard case .firstBytes(let decision) = delay else { return .answeredAndEnded(plan.id, verdict) }
         // Without all of its bytes, nothing is known about it.
@@ -76,8 +80,8 @@ extension AttemptWriter {
         return .answeredAndEnded(plan.id, decision.verdict(verdict, after: gathered).ending(at: Int64(gathered.count)))
     }
 
-    /// Returns the number of bytes of memory to reserve for a response that is, or may be, a whole small file; `nil` if
-    /// the body must be written to a part file as it arrives.
+    /// Returns the number of bytes of memory to reserve for a response whose body is, or may be, a whole small file;
+    /// `nil` if the body must be written to a part file as it arrives.
     func gatherable(_ verdict: ResponseVerdict, _ head: ResponseHead) -> Int64? {
         let length: Int64?
         switch verdict {
@@ -94,13 +98,14 @@ extension AttemptWriter {
         return length
     }
 
-    /// The number of bytes of memory to reserve for a body of unknown length.
+    /// The number of bytes of memory to reserve at first for a small file whose length the server does not state.
     private static let usualLength: Int64 = 16 << 10
 
     /// The result of an attempt that was reported as `answeredAndEnded`, before `conclude` writes its bytes.
     var resultOfEnd: AttemptResult { AttemptResult(end) }
 }
 
+/// The body in memory of a response that was reported as `answeredAndEnded`, as a storage publishes it.
 extension AttemptWriter: BufferedBody {
     /// Returns whether the complete file is in memory. Valid after the report `answeredAndEnded`.
     var holdsWhole: Bool { framing != nil && (Int64(gathered.count) == response.end || !response.hasLength) }
@@ -109,7 +114,8 @@ extension AttemptWriter: BufferedBody {
     /// `answeredAndEnded`.
     var framing: AttemptEnd.Framing? { if case .complete(let framing) = end { framing } else { nil } }
 
-    /// The bytes of a response reported as `answeredAndEnded`. A reader drops its copy before `release`.
+    /// The body bytes of a response that was reported as `answeredAndEnded`. The caller drops its copy before
+    /// `release`, because a buffer with two references would be copied when it is reused.
     var held: [UInt8] { gathered }
 
     func release() { buffers.give(&gathered) }

@@ -14,7 +14,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     enum Report: Sendable {
         case answered(AttemptID, ResponseVerdict)
         case ended(AttemptID, AttemptResult)
-        /// The first bytes of an attempt that runs besides others are written.
+        /// The first bytes of a further attempt, which runs in parallel with others of its transfer, are written.
         case firstBytesWritten(AttemptID)
         /// The response came and ended before it was reported: its body is in memory until `conclude`.
         case answeredAndEnded(AttemptID, ResponseVerdict)
@@ -22,6 +22,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case bodyEnded(AttemptID)
     }
 
+    /// The phase of the attempt, which decides how the writer handles the next callback of the transport.
     enum Phase {
         /// The head has not arrived. `joined`: the part file for a body whose bytes may be written at once.
         case waiting(joined: Attachment?)
@@ -30,14 +31,14 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case stopped(AttemptResult?)
         /// The body is not wanted. At most `left` bytes are read and dropped, so that the connection stays usable.
         case draining(left: Int64)
-        /// The head is not reported yet, for a reason.
+        /// The head has arrived, and is reported to the transfer later, for the given reason.
         indirect case unreported(ResponseVerdict, Delay)
         /// The head is reported, and the body needs the part file of `attach`. If the transport is not paused, it
         /// pauses when more bytes arrive.
         case reported(isPaused: Bool)
-        /// The body is written.
+        /// The body is being written to the part file.
         case writing(SegmentWriter)
-        /// The attempt has ended in this way. Bytes in memory are kept until `conclude`.
+        /// The attempt has ended in this way. Received bytes in memory are kept until `conclude`, which writes them.
         case over(AttemptEnd)
     }
 
@@ -45,44 +46,49 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     enum Delay {
         /// The body is small, and is held in memory until it is complete.
         case small
-        /// The first bytes decide how the response is handled.
+        /// The first bytes of the body decide how the response is handled: it may be a web page, for example.
         case firstBytes(FirstBytes)
         /// The response is a redirect. At most `left` bytes of its body are read and dropped, so that the next request
         /// may use the same connection.
         case redirect(left: Int64)
     }
 
-    /// The facts about a response that its head contains.
+    /// Facts about the response of this attempt from its head: protocol, latency, end of the body and checksum.
     struct Response {
         /// `true` if the response came over HTTP/2.
         var isStream = false
         /// The time from the request to the head; `nil` before the head, or if it was not measured.
         var latency: Duration?
-        /// The offset at which the body ends; `.max` if unknown.
+        /// The file offset at which the body ends; `.max` if the head does not say.
         var end = Int64.max
-        /// The size that the head promises: a small body or a long one; `nil` if the body is not wanted.
+        /// The class of the body's size according to the head, small or long, which decides whether later requests for
+        /// small files share a connection; `nil` if the body is not needed.
         var promise: SharingPolicy.Evidence?
-        /// The hasher for the checksum of the body; `nil` if the head contains none.
+        /// The hasher that compares the body with the checksum in the head; `nil` if the head contains none.
         var digest: (any ContentHasher)?
 
         var hasLength: Bool { end < .max }
-        /// Returns whether the response came over HTTP/2 and is not a small file.
+        /// Returns whether the response came over HTTP/2 and is not a small file: it must not share a connection.
         var isLongStream: Bool { isStream && promise == .long }
     }
 
     /// The longest time to hold a small body in memory before its head is reported. A file that is complete sooner gets
     /// its part file and bytes in one step: the transfer need not handle its head separately.
     private static let gatherTime = Duration.milliseconds(20)
-    /// The same on a shared connection: longer, because a response that waits for its part file delays the others.
+    /// The longest time to hold a small body in memory on a shared connection: longer than `gatherTime`, because a
+    /// response that waits for its part file delays the other responses of the connection.
     private static let sharedGatherTime = Duration.seconds(1)
 
+    /// The request of this attempt, and the byte range of the file that it is for.
     let plan: AttemptPlan
+    /// The progress and the limits of this attempt, which other threads read and set.
     let flow: FlowControl
+    /// Passes an event of this attempt to the transfer that started it.
     let report: @Sendable (Report) -> Void
     private let clock: @Sendable () -> Duration
     private let stages: StagePool
     private let makeHasher: @Sendable (Checksum) -> any ContentHasher
-    /// `true` if a small body may be held in memory until it is complete.
+    /// `true` if this attempt may hold a small body in memory until the body is complete.
     let mayGather: Bool
     let buffers: BufferPool
 
@@ -90,9 +96,9 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     private let attachment = Mutex<Attachment?>(nil)
 
     var phase: Phase
-    /// The facts in the head. The transfer reads them after a report.
+    /// The facts in the response head, which the transfer reads after a report (`Report`).
     var response = Response()
-    /// The received bytes in memory that have no part file yet.
+    /// The received body bytes that are in memory because no part file exists for them yet.
     var gathered: [UInt8] = []
 
     init(
@@ -117,7 +123,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     // MARK: From other threads
 
-    /// The written and received bytes of the attempt, for the state machine.
+    /// The position and the number of received bytes of this attempt, which the `TransferStateMachine` reads.
     var progress: AttemptProgress { flow.progress }
 
     /// Makes the attempt stop at the offset `end`. Bytes already written beyond it are valid and stay.
@@ -153,7 +159,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         response.digest = facts.contentDigests.first.map { makeHasher($0.checksum) }
     }
 
-    /// Begins to write the body to the part file that was known before the request.
+    /// Begins to write the body to a part file that was already open when the request was sent.
     private func join(_ verdict: ResponseVerdict) -> HeadDisposition {
         if case .waiting(let joined?) = phase {
             phase = .writing(segment(joined, from: plan.seam.lowerBound))
@@ -165,7 +171,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return .proceed
     }
 
-    /// Reads a short body that is not wanted, and closes the connection of a long one.
+    /// Handles a response that the transfer does not need: reads and drops a short body, so that the connection stays
+    /// usable, and closes the connection of a long one.
     private func drop(_ verdict: ResponseVerdict, _ head: ResponseHead) -> HeadDisposition {
         guard let most = DrainPolicy.limit(head) else {
             phase = .stopped(nil)
@@ -183,7 +190,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return .proceed
     }
 
-    /// Holds a small body in memory, waits for the first bytes if they decide, or else pauses until `attach`.
+    /// Handles a response that the transfer needs: holds a small body in memory, waits for the first bytes if they
+    /// decide how to handle it, or else pauses until `attach`.
     private func accept(_ verdict: ResponseVerdict, _ head: ResponseHead) -> HeadDisposition {
         let firstBytes = FirstBytes(of: verdict, to: plan, hasLength: response.hasLength)
         let length = firstBytes == nil ? gatherable(verdict, head) : nil
@@ -232,8 +240,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
     }
 
-    /// Counts received bytes that follow the ones in memory, which begin at `offset`. Returns the time to wait before
-    /// they can be taken; `nil` if they are counted.
+    /// Counts received bytes against the rate limits; they follow the bytes in memory, which begin at `offset`. Returns
+    /// the time to wait before they can be taken; `nil` if they are counted.
     func takeAllowance(_ count: Int, from offset: Int64) -> Duration? {
         flow.takeAllowance(count, from: offset + Int64(gathered.count))
     }
@@ -247,7 +255,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return bytes.withUnsafeBytes { segment.take($0) }
     }
 
-    /// Returns the writer of the body; `nil` if there is no part file. Takes the part file of `attach`, if any.
+    /// Returns the writer of the body, created for the part file of `attach` if needed; `nil` if there is no part file.
     private func openSegment() -> SegmentWriter? {
         switch phase {
         case .writing(let segment): return segment
@@ -307,7 +315,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// this attempt.
     func conclude() -> AttemptResult { result(after: end) }
 
-    /// The end of an attempt that was reported as `answeredAndEnded` or `bodyEnded`.
+    /// The end of an attempt whose response was reported as `answeredAndEnded` or `bodyEnded`, before `conclude`.
     var end: AttemptEnd { if case .over(let end) = phase { end } else { .cancelled } }
 
     /// Writes all bytes that are still in memory, and returns the result of the attempt.

@@ -8,9 +8,11 @@ final class BufferPool: Sendable {
     static let mostHeld = 32 << 20
     /// The maximum number of bytes in unused buffers that are kept for reuse.
     private static let mostIdle = 8 << 20
-    /// The capacity in bytes above which a buffer counts as large. Small responses do not take large buffers.
+    /// The capacity in bytes above which a buffer counts as large. Responses of at most this length do not take large
+    /// buffers, so that these stay available for longer ones.
     private static let small = 64 << 10
-    /// The number of bytes to reserve at first for a response if more than half of `mostHeld` is in use.
+    /// The number of bytes to reserve at first for a response while more than half of `mostHeld` is in use, so that
+    /// more responses get memory.
     private static let first = 16 << 10
 
     /// The unused buffers, and the sum of their capacities in bytes.
@@ -81,7 +83,8 @@ final class BufferPool: Sendable {
         buffer = []
     }
 
-    /// Moves a buffer without a second reference at any moment: with one, the next write to the buffer would copy it.
+    /// Moves an unused buffer into the pool, without a second reference at any moment. With a second one, the next
+    /// write to the buffer would copy it.
     private static func move(_ buffer: inout [UInt8], to idle: inout [[UInt8]]) {
         idle.append([])
         swap(&idle[idle.count - 1], &buffer)

@@ -3,12 +3,14 @@ internal import TowlineCore
 /// A decision that needs the first bytes of a body: the response may be a web page instead of the file, its
 /// Content-Encoding may be only a label, or its body may be empty.
 struct FirstBytes {
-    /// `true` if the response may be a web page instead of the file.
+    /// `true` if the response may be a web page, such as an error or login page, instead of the file.
     private let mayBePage: Bool
-    /// The first bytes that show that the Content-Encoding is only a label: the file is stored in that format.
+    /// The possible beginnings of a body that is stored in a compressed format. Such a beginning shows that the
+    /// Content-Encoding is only a label of the file's format.
     private let signatures: [[UInt8]]
 
-    /// Creates the decision about a response; `nil` if its head is sufficient.
+    /// Creates the decision about a response; `nil` if its head is sufficient, so that the body can be accepted at
+    /// once.
     init?(of verdict: ResponseVerdict, to plan: AttemptPlan, hasLength: Bool) {
         mayBePage = WebPage.isPossible(verdict, from: plan.url, plan.question)
         signatures = CodingLabel.signatures(for: verdict, from: plan.url, plan.question)
@@ -17,7 +19,7 @@ struct FirstBytes {
         guard mayBePage || !signatures.isEmpty || mayBeEmpty else { return nil }
     }
 
-    /// Returns whether `bytes`, the beginning of the body, are sufficient for the decision.
+    /// Returns whether `bytes`, the beginning of the body, are sufficient to decide how the response is handled.
     func isDecided(by bytes: [UInt8]) -> Bool {
         bytes.count >= WebPage.mostLooked
             || (!mayBePage || WebPage.isPage(bytes) != nil) && CodingLabel.agrees(bytes, with: signatures) != nil

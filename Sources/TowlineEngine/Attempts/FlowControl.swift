@@ -5,14 +5,14 @@ import Synchronization
 ///
 /// Every value is atomic, so the network thread shares no lock with other threads, except that of a rate limit.
 final class FlowControl: Sendable {
-    /// The next offset to write. The bytes from the start of the attempt's range to here are written. `nowhere` until
-    /// writing begins: a paused response may still get another range.
+    /// The offset of the next byte to write: all bytes before it, from the start of the attempt's range, are written.
+    /// `nowhere` until writing begins, because a paused response may still get another range.
     private let position = Atomic<Int64>(FlowControl.nowhere)
     private static let nowhere: Int64 = -1
     private let received = Atomic<Int64>(0)
     private let isHeldBack = Atomic<Bool>(false)
-    /// The offset at which the attempt stops. Other threads lower it when they assign a part of the segment to another
-    /// attempt, perhaps during the head: each store is an atomic minimum, so that neither undoes the other.
+    /// The offset at which the attempt stops. Other threads lower it when they assign the end of the range to another
+    /// attempt. Each store is an atomic minimum, so that two concurrent changes both have effect.
     private let limit: Atomic<Int64>
     /// The offset at which the attempt pauses until `holdEnd`, in nanoseconds of `clock`: another attempt may deliver
     /// the bytes after it sooner.
@@ -33,7 +33,7 @@ final class FlowControl: Sendable {
 
     // MARK: From any thread
 
-    /// The written and received bytes of the attempt, for the state machine.
+    /// The position and the number of received bytes of the attempt, which the `TransferStateMachine` reads.
     var progress: AttemptProgress {
         let position = position.load(ordering: .acquiring)
         return AttemptProgress(
@@ -53,7 +53,7 @@ final class FlowControl: Sendable {
         holdOffset.store(offset, ordering: .releasing)
     }
 
-    /// Sets the range to write, instead of the one that was planned.
+    /// Sets the byte range that the attempt writes, instead of the planned one, and the written position to its start.
     func assign(_ range: ByteRange) {
         written(upTo: range.lowerBound)
         limit.store(range.upperBound, ordering: .relaxed)
@@ -61,7 +61,7 @@ final class FlowControl: Sendable {
 
     // MARK: From the thread that receives the bytes
 
-    /// Sets the position for `progress`: the bytes before `offset` are written.
+    /// Records that the bytes before `offset` are written, for `progress`.
     func written(upTo offset: Int64) { position.store(offset, ordering: .releasing) }
 
     /// Counts `count` received bytes from `offset` on, unless a rate limit or the hold point delays them.
@@ -88,13 +88,14 @@ final class FlowControl: Sendable {
         return clock() < .nanoseconds(holdEnd.load(ordering: .relaxed)) ? Self.pause : nil
     }
 
-    /// The offset at which the attempt stops.
+    /// The file offset at which the attempt stops: the end of its byte range.
     var end: Int64 { limit.load(ordering: .relaxed) }
 
-    /// Returns whether a rate limit is set.
+    /// Returns whether a rate limit applies to this attempt: that of its transfer or that of all transfers.
     var isLimited: Bool { limiters.contains(where: \.isLimited) }
 
-    /// Runs `write`, which may wait for a reader of the output. The attempt counts as held back meanwhile.
+    /// Runs `write`, which may wait for a reader of the output. Meanwhile the attempt counts as held back, so that its
+    /// pause is not mistaken for a dead connection.
     func heldBack(_ write: () throws(TowlineError) -> Void) throws(TowlineError) {
         isHeldBack.store(true, ordering: .relaxed)
         try write()

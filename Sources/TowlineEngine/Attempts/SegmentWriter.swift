@@ -1,6 +1,6 @@
 internal import TowlineCore
 
-/// The part file, journal slot and range of the bytes that an attempt writes.
+/// The part file, journal slot and byte range that a transfer gives to an attempt, so that its body can be written.
 struct Attachment: Sendable {
     let sink: any Sink
     let slot: (any JournalSlot)?
@@ -22,20 +22,22 @@ final class SegmentWriter {
     private let flow: FlowControl
     private let stages: StagePool
     private let clock: @Sendable () -> Duration
-    /// The offset at which the body of the response ends; `.max` if unknown.
+    /// The file offset at which the body of the response ends, which may be after the attempt's range; `.max` if
+    /// unknown.
     private let responseEnd: Int64
     private let digest: (any ContentHasher)?
-    /// The first offset to write. Bytes before it are compared with the part file.
+    /// The file offset of the first byte to write. Bytes of the body before it are compared with the part file.
     let start: Int64
     /// The offset of the next byte. Greater than the written position while bytes wait in `stage`.
     private(set) var cursor: Int64
-    /// The received bytes that wait to be written together with the next ones.
+    /// The received bytes that wait to be written together with the next ones, in one system call.
     private var stage = WriteStage()
-    /// The end of the bytes that the journal records as written, and the time of the last mark that was due by time.
+    /// The end of the bytes that the journal records as written, and the time of the last such record, which decides
+    /// when the next one is due.
     private var marked: (end: Int64, at: Duration)
-    /// Called once, after the first bytes are written.
+    /// Called once, after the first bytes of a further attempt are written, so that the transfer acts on them at once.
     private var onFirstBytes: (() -> Void)?
-    /// The reason why the writer stopped the attempt; `nil` if it did not.
+    /// The result of the attempt if this writer stopped it, such as a failed write; `nil` if it did not.
     private(set) var result: AttemptResult?
 
     /// Creates a writer whose first byte has the offset `cursor`, before or at the start of the range.
@@ -58,7 +60,8 @@ final class SegmentWriter {
 
     // MARK: Bytes in memory
 
-    /// Compares, writes or collects the next bytes of the body.
+    /// Handles the next bytes of the body: compares them with the part file, writes them, or collects them for a later
+    /// write.
     func take(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {
         do throws(TowlineError) {
             digest?.update(bytes)
@@ -79,9 +82,9 @@ final class SegmentWriter {
         }
     }
 
-    /// Returns whether the attempt is complete: its segment ends at `end`, and `rest` bytes were received beyond it. If
-    /// the response ends with the segment, the attempt waits for the end of the response, and the connection stays
-    /// usable.
+    /// Returns whether the attempt has all bytes of its range, which ends at `end`, and the connection can be closed;
+    /// `rest` is the number of bytes received beyond it. If the response ends there too, the attempt waits for its end
+    /// instead, and the connection stays usable.
     private func isOver(at end: Int64, leaving rest: Int) -> Bool { cursor >= end && (end < responseEnd || rest > 0) }
 
     private func stop(with result: AttemptResult) -> BodyDisposition {
@@ -143,7 +146,8 @@ final class SegmentWriter {
         marked.end = cursor
     }
 
-    /// Writes the collected bytes. Returns `false` to close the attempt.
+    /// Writes the bytes in `stage`, because the transport has no more now. Returns `false` if the attempt must be
+    /// closed.
     func flush() -> Bool {
         do throws(TowlineError) {
             try writeStage()
@@ -173,11 +177,11 @@ final class SegmentWriter {
             && (sink as? any PipeSink)?.takesPipes ?? false
     }
 
-    /// The number of bytes to accept now: the rest of the segment. Under a rate limit that was set meanwhile, at most
-    /// 16 KiB, a usual buffer of a transport.
+    /// The number of bytes to take from the transport now: the rest of the attempt's range. Under a rate limit that was
+    /// set meanwhile, at most 16 KiB, a usual buffer of a transport.
     var wanted: Int64 { min(max(0, flow.end - cursor), flow.isLimited ? Int64(WriteStage.piece) : .max) }
 
-    /// Writes the first `count` bytes in `pipe`, up to the end of the segment.
+    /// Writes the first `count` bytes in `pipe` to the part file, up to the end of the attempt's byte range.
     func take(from pipe: Int32, count: Int) -> BodyDisposition {
         guard let sink = sink as? any PipeSink else { return stop(with: .cancelled) }
         do throws(TowlineError) {

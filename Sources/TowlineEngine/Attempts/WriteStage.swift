@@ -12,13 +12,13 @@ package struct WriteStage {
     static let least = 8 << 10
 
     private var buffer: StageBuffer?
-    /// The number of bytes that wait to be written.
+    /// The number of received bytes in the buffer, which wait to be written.
     private(set) var count = 0
 
-    /// Returns whether no bytes wait to be written.
+    /// Returns whether the buffer is empty: no received bytes wait to be written.
     var isEmpty: Bool { count == 0 }
 
-    /// Returns whether `more` bytes fit into the buffer.
+    /// Returns whether `more` bytes fit into the buffer. If not, the caller must first write the waiting bytes.
     func hasRoom(for more: Int) -> Bool { count + more <= Self.size }
 
     /// Appends bytes, which must fit (see `hasRoom`). Takes the memory from `pool` if the buffer is empty.
@@ -41,15 +41,15 @@ package struct WriteStage {
     }
 }
 
-/// The memory of a `WriteStage`, 176 KiB.
+/// The memory block of 176 KiB in which a `WriteStage` collects received bytes.
 final class StageBuffer: @unchecked Sendable {
     let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: WriteStage.size, alignment: 4096)
 
     deinit { bytes.deallocate() }
 }
 
-/// The unused memory of write stages. One buffer for each network thread is enough, because a stage is emptied before
-/// its connection waits for more bytes.
+/// The unused memory of all write stages, the buffers that collect received bytes. One for each network thread is
+/// enough, because a stage is emptied before its connection waits for more bytes.
 final class StagePool: Sendable {
     private static let most = 4
 

@@ -15,6 +15,7 @@ package protocol BatchObserver: AnyObject, Sendable {
     func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>)
 }
 
+/// The default implementation for observers without debugging output.
 extension BatchObserver {
     /// Ignores the line: the default for an observer that shows no traces.
     package func traced(_ number: Int, _ line: String) {}
@@ -33,6 +34,6 @@ package struct BatchOptions: Sendable {
     /// `true` to report each step of each download (`BatchObserver.traced`).
     package var traces = false
 
-    /// Creates the default options.
+    /// Creates the default options: an adaptive number of downloads at once, and no rate limit.
     package init() {}
 }

@@ -18,24 +18,24 @@ final class BatchRoster: Sendable {
         }
     }
 
-    /// An entry that waits for a running entry with the same URL and target.
+    /// An entry of the batch's list that waits, because a running entry has the same URL and target.
     struct Repeat: Sendable {
         let item: Item
         /// The right to run in the batch, if the entry keeps it while it waits; otherwise `nil`.
         var slot: BatchSlots.Slot?
     }
 
-    /// An entry whose download runs.
+    /// An entry of the batch's list whose download runs, with the equal entries that wait for it.
     private struct Running {
         let item: Item
         let hash: Int
         var mailbox: TransferMailbox?
-        /// The waiting entries with the same URL and target, in the order of the list.
+        /// The entries that wait for this one, with the same URL and target, in the order of the list.
         var repeats: [Repeat] = []
     }
 
-    /// The maximum number of entries that wait for one entry without a slot (the right to run). Further ones keep their
-    /// slots, so that the list is read no faster than it is processed.
+    /// The maximum number of repeated entries that wait for one entry without a slot (the right to run). Further ones
+    /// keep their slots, so that the list is read no faster than it is processed.
     private static let mostWaiting = 1000
 
     /// The entries whose downloads run: too few for a hash table to pay off.

@@ -43,7 +43,9 @@ package final class BatchRunner: Sendable {
     /// The next entry of the list: a download to run, or an error. No generic type, because the runtime instantiates
     /// generic types at their first use.
     package enum NextDownload: Sendable {
+        /// A download to run with these options.
         case download(DownloadOptions)
+        /// A download that failed before it began, for example because its line of the list is not valid.
         case failed(TowlineError)
         /// The list has no more entries.
         case end
@@ -106,9 +108,9 @@ package final class BatchRunner: Sendable {
         }
     }
 
-    /// Returns the result for an entry whose URL and target were just downloaded; `nil` if it must run again. Even
-    /// under `overwrite`, the same file is not downloaded twice. A URL without its secrets does not identify the file
-    /// on disk.
+    /// Returns the result for an entry whose URL and target were just downloaded by an equal entry; `nil` if it must
+    /// run again. Even under `ExistingPolicy.overwrite`, the same file is not downloaded twice. A URL without its
+    /// secrets does not identify the file on disk.
     private static func repeated(
         _ result: Result<CompletedTransfer, TowlineError>, for download: DownloadOptions
     ) -> CompletedTransfer? {

@@ -5,14 +5,15 @@ import Synchronization
 /// bytes, and some more that only wait for the disk, for their next attempt or for the response of a silent host.
 /// Downloads that were never tried begin before others take their slots back.
 final class BatchSlots: Sendable {
-    /// The numbers of downloads in each phase, and the call of `take` that waits.
+    /// The numbers of the batch's downloads in each phase, and the call of `take` that waits for a free slot.
     struct Occupancy {
         var concurrency: BatchConcurrency
         var fetching = 0
         var running = 0
-        /// The number of downloads that left their slots to others until their next attempts.
+        /// The number of downloads that wait for their next attempts and left their slots to others meanwhile.
         var resting = 0
-        /// The hosts (origins), each with `true` if its last attempt got no response. Limited to `mostOrigins`.
+        /// The hosts (origins) of recent attempts, each with `true` if the last attempt there got no response. At most
+        /// `mostOrigins`.
         var silence: [HTTPURL.Origin: Bool] = [:]
         /// The suspended call of `take`; `nil` if none waits. The code that removes it from here resumes it, once.
         var waiter: UnsafeContinuation<Void, Never>?
@@ -21,13 +22,13 @@ final class BatchSlots: Sendable {
     /// The right of one download to run. The slot stops counting as receiving when the bytes are complete, and is
     /// released permanently when the download has ended.
     final class Slot: Sendable {
-        /// The phase of the download. Changes only under the lock of `state`.
+        /// The phase of the download that has this slot. Changes only under the lock of `state`.
         private enum Phase: UInt8, AtomicRepresentable {
             case fetching
             /// The download waits for its next attempt, or for the response of a silent host, and others may use its
             /// slot.
             case resting
-            /// The download needs no more bytes: they are complete, or it has ended.
+            /// The download needs no more bytes: they are complete, or it has ended. Another download may begin.
             case fetched
         }
 
@@ -51,7 +52,7 @@ final class BatchSlots: Sendable {
             }
         }
 
-        /// Releases the slot of an entry that runs no download. No duration is recorded.
+        /// Releases the slot of a list entry that runs no download, such as an invalid one. No duration is recorded.
         func unused() {
             slots.release { state in
                 guard phase.exchange(.fetched, ordering: .relaxed) == .fetching else { return }
@@ -122,12 +123,13 @@ final class BatchSlots: Sendable {
             return isTaken
         }
 
-        /// Returns whether the last attempt at a host got no response.
+        /// Returns whether the last attempt at a host got no response, so that a waiting download may lend its slot.
         func isSilent(_ origin: HTTPURL.Origin) -> Bool {
             slots.state.withLock { $0.silence[origin] ?? false }
         }
 
-        /// Records whether the last attempt at a host got no response (`silence`).
+        /// Records whether the last attempt at a host got no response. A download that waits for such a host can lend
+        /// its slot.
         func note(silence: Bool, of origin: HTTPURL.Origin) {
             slots.state.withLock { state in
                 guard state.silence[origin] != silence else { return }
@@ -184,7 +186,7 @@ final class BatchSlots: Sendable {
         return Slot(self)
     }
 
-    /// Returns how many downloads may have connections of their own to a host at once.
+    /// Returns how many downloads of the batch may have connections of their own to a host at once.
     func connections(to origin: HTTPURL.Origin) -> Int { state.withLock { $0.concurrency.connections(to: origin) } }
 
     /// Records that a host asked for fewer requests or connections, which may lower the number of downloads at once.

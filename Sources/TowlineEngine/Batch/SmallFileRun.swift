@@ -21,7 +21,7 @@ struct SmallFileRun {
         self.observer = observer
     }
 
-    /// The running request, and the place of its file.
+    /// The running request of the download, with the place for its file and the times and counts that its end needs.
     private struct Request {
         var writer: AttemptWriter
         var startedAt: Duration
@@ -88,7 +88,8 @@ struct SmallFileRun {
             slot: observer.slot, item: item)
     }
 
-    /// Returns the first events of the request; only `.look` if none occurs within `TickPolicy.patience` (500 ms).
+    /// Returns the first events of the request. Returns only `.look` if none occurs within `TickPolicy.patience` (500
+    /// ms), so that a `TransferRun` can take over.
     private nonisolated(nonsending) func firstEvents() async -> [TransferMailbox.Event] {
         services.tickers.load.enter()
         defer { services.tickers.load.leave() }
@@ -100,8 +101,8 @@ struct SmallFileRun {
 
     // MARK: Asking
 
-    /// Returns whether a single request is enough to begin: no rate limit, no file to overwrite, and no user in the
-    /// URL.
+    /// Returns whether the options allow this simple run: no rate limit, no file to overwrite, and no user in the URL.
+    /// Otherwise a `TransferRun` does the download.
     private var isPlain: Bool {
         (item.options.rateLimit ?? 0) == 0 && !services.limiter.isLimited && item.options.existing != .overwrite
             && item.options.url.userInfo == nil
@@ -222,7 +223,8 @@ struct SmallFileRun {
         return hasher.matches()
     }
 
-    /// Reports the notices about a published file that a state machine would report.
+    /// Reports to the observer the notices about a published file that `TransferStateMachine` reports in other
+    /// downloads.
     private func tell(_ facts: ResponseFacts, _ verdict: ResponseVerdict, _ request: Request) {
         for text in services.storage.takeNotices(inDirectory: request.place.directory) {
             observer.noticed(TransferNotice(.warning, .disk, text))
@@ -261,14 +263,13 @@ struct SmallFileRun {
         return outcome
     }
 
-    /// Records that the request has ended, and that the host no longer counts it, because no connection is needed any
-    /// more.
+    /// Records that the request has ended. Its host then no longer counts it, and can admit another download.
     private func leave(_ request: Request) {
         end(request)
         if let admission = request.admission { services.board.left(admission) }
     }
 
-    /// Records the end of a request whose complete response arrived.
+    /// Records in the host board, which counts running requests, the end of a request whose complete response arrived.
     private func end(_ request: Request) {
         launcher.noteLongStream(request.writer)
         launcher.ended(request.writer, request.writer.resultOfEnd)

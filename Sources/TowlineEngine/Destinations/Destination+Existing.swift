@@ -1,6 +1,7 @@
 internal import TowlineCore
 
-/// Existing files at the destination: they may be the requested file, or another one that has its name.
+/// The functions of `Destination` that decide about an existing file with the final name: it may be the requested file,
+/// or another one that must be kept, replaced or avoided.
 extension Destination {
     private var policy: DestinationPolicy { .init(existing: options.existing, hasChecksum: options.checksum != nil) }
 
@@ -39,8 +40,8 @@ extension Destination {
         }
     }
 
-    /// Returns whether an unfinished download is closed and not resumed, because of its URL or of an existing file with
-    /// the final name. Throws if it stands in the way of this download.
+    /// Closes an unfinished download that this one must not resume, because of its URL or of an existing file with the
+    /// final name. Returns whether it was closed; throws if its files prevent this download.
     func leaves(_ part: OpenPart, at place: Place, _ plan: PreparePlan?) throws(TowlineError) -> Bool {
         do throws(TowlineError) {
             switch policy.step(for: .unfinished(isOurs: isOurs(part))) {
@@ -128,8 +129,9 @@ extension Destination {
         }
     }
 
-    /// Acts on the result of comparing an existing file with a checksum. If the file matches, sets `outcome`. If not,
-    /// and the download must not replace the file or take another name, throws.
+    /// Acts on the result of comparing an existing file with a checksum. If they match, sets `outcome`, and the
+    /// transfer ends without a download. If not, throws if this download must neither replace the file nor take another
+    /// name.
     func conclude(_ proof: Proof, _ result: Result<FileProof, TowlineError>) throws(TowlineError) {
         let name = proof.checksum.algorithm.rawValue
         switch result {

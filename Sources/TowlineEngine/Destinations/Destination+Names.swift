@@ -1,6 +1,6 @@
 internal import TowlineCore
 
-/// Numbers that distinguish files with the same name in one directory: `NAME`, `NAME (1)` and so on.
+/// The functions of `Destination` that number files with the same name in one directory: `NAME`, `NAME (1)` and so on.
 extension Destination {
     /// The maximum number of files with one name: the first without a number, the others numbered.
     static let mostNumbered = 10_000

@@ -5,13 +5,13 @@ internal import TowlineCore
 /// `DestinationPolicy` decides, and this type inspects, creates and replaces files. If a checksum must decide whether
 /// an existing file is the requested one, `proof` is set, and the transfer reads the file first.
 final class Destination {
-    /// The result of preparing the destination for a response; it decides how the transfer continues.
+    /// The result of preparing the destination for a response, which tells the transfer what to do next.
     enum Preparation {
         /// The part file is open, so the body of the response can be written.
         case ready
         /// An unfinished download exists. The transfer begins again and resumes it.
         case resume(HeldDownload)
-        /// The file exists and no bytes are needed; see `outcome`.
+        /// The file exists and no bytes are needed. `outcome` has the result of the transfer.
         case done
         /// The transfer must read the existing file in `proof` first, to compare its checksum.
         case needsProof
@@ -39,11 +39,11 @@ final class Destination {
         }
     }
 
-    /// The changes of the part file since the transfer began.
+    /// The changes of the part file since the transfer began, for progress reports and for the end of the transfer.
     struct Changes {
-        /// `true` if this transfer created the part file. The transfer then removes it if no byte arrives.
+        /// `true` if this transfer created the part file, so that it removes the file if no byte arrives.
         var isNew = false
-        /// The number of part files that were replaced by new ones.
+        /// The number of part files that were replaced by new ones because the download had to start over.
         var replacements = 0
         /// The path of a complete file with a wrong checksum that was kept under another name; `nil` without one.
         var badPath: String?
@@ -52,23 +52,25 @@ final class Destination {
     let options: DownloadOptions
     let services: TransferServices
     let mailbox: TransferMailbox
-    /// The user's URL without secrets; with them, to identify the download in `PlaceBoard`; and the file name in it.
+    /// The texts that identify this download: the user's URL without secrets, the URL with secrets for `PlaceBoard`,
+    /// and the file name in the URL.
     let key: (source: String, identity: String, nameOfURL: String)
-    /// The entry in the list of a batch; `nil` outside a batch.
+    /// The download's entry in the list of a batch; `nil` outside a batch.
     let item: BatchRoster.Item?
     weak var observer: (any TransferObserver)?
 
     /// The part file with its journal; `nil` before it is opened or created, and after `release`.
     private(set) var part: OpenPart?
-    /// The description of the download in the part file's journal.
+    /// The metadata of the download (URL, length, validators) that its journal stores; `nil` before a part file exists.
     private(set) var record: DownloadRecord?
     private(set) var place: Place?
     private(set) var changes = Changes()
-    /// A place where no file existed, and the time at which that was checked; `nil` if none is known.
+    /// A place where no file existed, and the time of that check, so that the part file can be created there without
+    /// another check; `nil` if none is known.
     private var vacancy: (place: Place, seen: Duration)?
     /// The existing file that must be read next to compare its checksum; `nil` if none.
     var proof: Proof?
-    /// The existing files that were read and do not have the requested checksum.
+    /// The existing files that do not have the requested checksum, so that they are not read again.
     var refuted: [Place] = []
     /// The result of a transfer that needs no bytes, because the file exists; `nil` if bytes are needed.
     var outcome: CompletedTransfer.Outcome?
@@ -96,14 +98,14 @@ final class Destination {
     var badPath: String? { changes.badPath }
     var existing: ExistingFile? { compared?.version }
 
-    /// Sets `outcome`: the server has no other version than the existing file.
+    /// Sets `outcome` to the existing file, because the server has no other version of it.
     func confirmExisting() { outcome = compared.map { .upToDate($0.file) } }
 
     func tell(_ level: TransferNotice.Level, _ kind: TransferNotice.Kind, _ text: String) {
         observer?.noticed(TransferNotice(level, kind, text))
     }
 
-    /// Reports messages about the disk to the observer, and messages about system calls that its file system does not
+    /// Reports messages of the storage to the observer, and adds those about system calls that the file system does not
     /// support.
     func tell(_ notices: [String] = []) {
         var all = notices
@@ -366,8 +368,8 @@ final class Destination {
     /// Keeps a complete file with a wrong checksum under another name, and sets `changes.badPath`.
     func setAside() { storing { () throws(TowlineError) in changes.badPath = try part?.sink.setAside() } }
 
-    /// Makes the place free for other transfers of this process. Returns the part file, which the caller closes; `nil`
-    /// without a part file.
+    /// Ends the use of the destination, so that other transfers of this process can use its place. Returns the part
+    /// file, which the caller closes; `nil` without a part file.
     func release() -> OpenPart? {
         guard let part else { return nil }
         self.part = nil

@@ -6,21 +6,24 @@ import Synchronization
 /// A name from the URL gets its number when the download begins. A name from the server gets its number with the
 /// response, which waits for the responses of earlier downloads in the list.
 final class NameBoard: Sendable {
-    /// The rules for a name that a file on disk already has.
+    /// The facts about a download that decide whether it may get a number whose name a file on disk already has.
     struct Terms {
+        /// The URL of the download without secrets, which is compared with the URL of a finished file.
         let source: String
         /// `true` to skip a number whose file does not come from a download. Otherwise that number is returned, so that
         /// the download decides about the file.
         let passesFiles: Bool
     }
 
+    /// The numbers that were given to the files of one name in one directory.
     private struct Numbers {
-        /// The next number to check.
+        /// The number to try next for a file with this name.
         var next = 0
         /// The numbers that were skipped, because finished downloads from other URLs have them.
         var passed: [(number: Int, source: PublishedSource)] = []
     }
 
+    /// The order in which the downloads of the batch get names from the server: by their positions in the list.
     private struct Turns {
         /// The running downloads whose file names are not known yet, by their positions in the list.
         var undecided: Set<Int> = []
@@ -35,7 +38,8 @@ final class NameBoard: Sendable {
     /// The longest time that a response waits for the names of earlier downloads.
     private static let patience = Duration.seconds(5)
 
-    /// The numbers by the hash of a place (directory and name), which is short: a list may have millions of names.
+    /// The numbers given to each name in a directory, by the hash of the place, which is short: a list may have
+    /// millions of names.
     private let names = Mutex<[Int: Numbers]>([:])
     private let turns = Mutex(Turns())
 

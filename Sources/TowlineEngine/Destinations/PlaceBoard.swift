@@ -23,6 +23,6 @@ final class PlaceBoard: Sendable {
     /// Enters the URL `source` for a place whose lock on disk the caller holds, whatever was entered before.
     func occupy(_ place: Place, by source: String) { users.withLock { $0[place] = source } }
 
-    /// Removes the entry of a place, so that another transfer can use it.
+    /// Removes the entry of a place whose transfer has ended, so that another transfer can use the place.
     func leave(_ place: Place) { users.withLock { $0[place] = nil } }
 }

@@ -5,6 +5,7 @@ package import TowlineCore
 /// transport copies them into a request, and updates the jar after the response. libcurl decides which cookies match a
 /// URL and which cookies a server may set. A cookie is a line of the Netscape format, as written by libcurl.
 package final class CookieJar: Sendable {
+    /// A stored cookie: its line in the Netscape format, with the facts that decide which requests may carry it.
     private struct Cookie {
         let line: String
         /// `true` if the cookie comes from the user's file and no server has changed it.
@@ -21,7 +22,8 @@ package final class CookieJar: Sendable {
         let rest: String
     }
 
-    /// The cookies and their number, and whether the cookies of the file were added.
+    /// The stored cookies and the number of cookies created so far, and whether the cookies of the user's file were
+    /// added.
     private struct Contents {
         /// The cookies by domain: a browser's file has thousands of cookies, and each request asks for those of one
         /// host.
@@ -76,7 +78,7 @@ package final class CookieJar: Sendable {
         state.withLock { $0.hasRead = true }
     }
 
-    /// The lines of the stored cookies, oldest first.
+    /// The stored cookies as lines of the Netscape format, oldest first.
     package var lines: [String] { state.withLock { Self.sorted($0.domains.values.flatMap(\.values)) } }
 
     /// Returns the cookies that can match a request, oldest first.
@@ -134,7 +136,7 @@ package final class CookieJar: Sendable {
         cookies.sorted { $0.number < $1.number }.map(\.line)
     }
 
-    /// Returns the fields that identify the cookie in a line; `nil` if the line is not a cookie.
+    /// Returns the fields that identify the cookie in a line of the Netscape format; `nil` if the line is not a cookie.
     private static func key(_ line: String) -> Key? {
         let fields = fields(line)
         guard fields.count >= 6 else { return nil }
@@ -156,6 +158,6 @@ extension CookieJar: Hashable {
     /// Returns `true`: options with different jars count as equal, so that their requests may use one connection.
     package static func == (first: CookieJar, second: CookieJar) -> Bool { true }
 
-    /// Adds nothing, because all jars are equal.
+    /// Adds nothing to the hash, because all jars count as equal (see `==`).
     package func hash(into hasher: inout Hasher) {}
 }

@@ -4,8 +4,11 @@ import Synchronization
 /// The facts about hosts that all transfers of a process or batch share: until when a host asked not to be contacted,
 /// how many connections it allows, and how many requests and transfers use it now (docs/internals/segments.md).
 package final class HostBoard: Sendable {
+    /// The facts about one host: its requested pause and limits, the current requests and transfers, and its past
+    /// responses.
     private struct Entry {
         var notBefore: Duration?
+        /// The connection limit that was observed, and the time at which it expires.
         var ceiling: Int?
         var ceilingEnd = Duration.zero
         var usual: Int?
@@ -16,19 +19,22 @@ package final class HostBoard: Sendable {
         var streams = 0
         /// The number of connections that these requests use. Excludes `ConnectionSharing.one`.
         var connections: Int { requests + min(streams, ConnectionSharing.connections) }
-        /// The number of transfers that are admitted (`admit`), that is, may open connections of their own.
+        /// The number of transfers that the host admits (`admit`), that is, which may open connections of their own to
+        /// it.
         var transfers = 0
         /// The number of transfers that receive bytes from the host now.
         var working = 0
+        /// The record of whether the last response bodies were small, which decides whether requests share connections.
         var sharing = SharingPolicy()
+        /// The number of downloads that the host serves at once, learned from its refusals.
         var crowd = HostCrowd()
         /// The number of consecutive responses without a checksum, which decides whether requests still ask for one.
         var digestless = 0
         /// The last host that this host redirected to although it had asked not to be contacted; `nil` if none.
         var ledTo: HTTPURL.Origin?
 
-        /// Returns whether the entry contains nothing worth keeping. `keepsHistory`: the facts from earlier responses
-        /// are worth keeping.
+        /// Returns whether the entry contains nothing worth keeping, so that it can be removed. `keepsHistory`: `true`
+        /// to keep facts from earlier responses.
         func isEmpty(unlessKeeping keepsHistory: Bool) -> Bool {
             connections == 0 && transfers == 0 && working == 0 && notBefore == nil && ceiling == nil && usual == nil
                 && !(keepsHistory && (sharing.isWorthKeeping || !crowd.isEmpty || digestless > 0 || ledTo != nil))
@@ -52,13 +58,13 @@ package final class HostBoard: Sendable {
 
     private let clock: @Sendable () -> Duration
 
-    /// Creates a board without facts.
+    /// Creates a board that knows no host and reads the time from `MonotonicClock`.
     package convenience init() { self.init { MonotonicClock.now } }
 
-    /// Creates a board without facts that reads the time from `clock`.
+    /// Creates a board that knows no host and reads the time from `clock`.
     package init(clock: @escaping @Sendable () -> Duration) { self.clock = clock }
 
-    /// Records the observation of a transfer about a host.
+    /// Records what a transfer observed about a host, such as a requested pause, a connection limit or an overload.
     package func record(_ report: HostReport, of origin: HTTPURL.Origin) {
         entries.withLock { entries in
             var entry = entries[origin] ?? Entry()
@@ -77,7 +83,8 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// The facts worth storing, for each host with a known connection limit or a known useful number of connections.
+    /// The facts about hosts to store for the next process: each host with a known limit or a known useful number of
+    /// connections.
     package var knowledge: [HTTPURL.Origin: Knowledge] {
         let now = clock()
         return entries.withLock { entries in
@@ -123,7 +130,8 @@ package final class HostBoard: Sendable {
     /// Removes an admitted transfer from the count of `admit`.
     func left(_ origin: HTTPURL.Origin) { change(origin) { $0.transfers -= 1 } }
 
-    /// Records that a transfer now receives bytes from the host `new`, and no longer from `old`; `nil`: from no host.
+    /// Records that a transfer now receives bytes from the host `new`, and no longer from `old`; `nil` stands for no
+    /// host. The counts decide whether a refused transfer waits for others.
     func works(from old: HTTPURL.Origin?, to new: HTTPURL.Origin?) {
         if let old { change(old) { $0.working -= 1 } }
         guard let new else { return }
@@ -142,7 +150,7 @@ package final class HostBoard: Sendable {
         }
     }
 
-    /// Changes the facts about a host. If `mostKept` hosts are known, adds no host.
+    /// Changes the facts about a host, and adds the host unless `mostKept` hosts are known.
     private func changeOrAdd(_ origin: HTTPURL.Origin, _ body: (inout Entry) -> Void) {
         entries.withLock { entries in
             guard entries[origin] != nil || entries.count < Self.mostKept else { return }
@@ -153,7 +161,7 @@ package final class HostBoard: Sendable {
     /// The maximum number of hosts whose earlier responses are remembered while no request to them runs.
     private static let mostKept = 10_000
 
-    /// The number of hosts about which facts are stored.
+    /// The number of hosts that the board has facts about.
     var count: Int { entries.withLock { $0.count } }
 
     /// Returns the time (of the board's clock) before which a host asked not to be contacted; `nil` if it did not ask.

@@ -1,9 +1,9 @@
 /// The number of downloads that a host serves at the same time, learned from refusals (such as 503) and from responses
 /// that do not come.
 struct HostCrowd {
-    /// The number of consecutive responses after which the limit grows by one download.
+    /// The number of consecutive responses of the host after which `limit` grows by one download.
     private static let steady = 32
-    /// The minimum number of refusals that lowers the limit. A single refusal may be chance.
+    /// The minimum number of refusals that lowers `limit`. A single refusal may be chance.
     private static let chance = 2
 
     /// The maximum number of downloads that may have connections of their own to the host; `nil`: no limit is known.

@@ -69,7 +69,7 @@ package struct DownloadRecord: Hashable, Sendable {
     /// `true` if the URL is https, but some bytes may have come over http from a mirror or after a redirect.
     package var mayBePlain: Bool
 
-    /// Creates a description.
+    /// Creates the description of a download.
     package init(
         source: String, resolved: String, name: String, representation: Representation, checksums: [Checksum],
         generation: UInt32, lacksRanges: Bool = false, publicAddressesOnly: Bool = false, mayBePlain: Bool = false

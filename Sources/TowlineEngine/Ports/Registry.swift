@@ -82,6 +82,7 @@ package protocol Registry: AnyObject, Sendable {
     func close() async
 }
 
+/// Shorter forms of the functions of a registry.
 extension Registry {
     /// Returns the download with the given ID, or `nil` if the registry does not contain the download.
     package func download(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload? {
@@ -198,7 +199,7 @@ package struct RegistryChange: Hashable, Sendable {
     package var options: [UInt8]?
     /// The new key-value pairs, which replace all earlier ones.
     package var metadata: [String: String]?
-    /// The new group of the download; an inner `nil` removes the download from its group.
+    /// The new group of the download, for common limits; an inner `nil` removes the download from its group.
     package var group: String??
     /// The new priority; the download moves behind all downloads of this priority.
     package var priority: Int?
@@ -206,7 +207,7 @@ package struct RegistryChange: Hashable, Sendable {
     package var completeLength: Int64??
     /// The new number of bytes in the part file.
     package var heldBytes: Int64?
-    /// The events to add to the download's history.
+    /// The events to add to the download's history (timeline), which `Registry.timeline` returns.
     package var entries: [TimelineNote]
     /// The state that the download must have for the change; in another state it is not changed
     /// (`RegistryOutcome.otherState`). `nil` for every state.
@@ -214,7 +215,7 @@ package struct RegistryChange: Hashable, Sendable {
 
     /// The new state of a download with its reason, HTTP status and times.
     package struct State: Hashable, Sendable {
-        /// The new state.
+        /// The new state of the download, such as queued or finished.
         package var state: RegisteredState
         /// The reason for a wait or a failure, as text for the user.
         package var reason: String?
@@ -227,7 +228,7 @@ package struct RegistryChange: Hashable, Sendable {
         /// The end of the download in milliseconds since 1970; `nil` for states in which the download has not ended.
         package var endedAt: Int64?
 
-        /// Creates a state.
+        /// Creates the new state of a download, with its reason and its times.
         package init(
             _ state: RegisteredState, reason: String? = nil, reasonCode: String? = nil, status: Int? = nil,
             waitUntil: Int64? = nil, endedAt: Int64? = nil
@@ -253,10 +254,10 @@ package struct RegistryChange: Hashable, Sendable {
 package struct RegistryPage: Hashable, Sendable {
     /// The downloads on the page, in the order of the query.
     package var downloads: [RegisteredDownload]
-    /// The cursor for the next page; `nil` on the last page.
+    /// The position in the list at which the next page begins; `nil` on the last page.
     package var next: DownloadCursor?
 
-    /// Creates a page.
+    /// Creates a page from its downloads and the cursor for the next page.
     package init(downloads: [RegisteredDownload], next: DownloadCursor?) {
         self.downloads = downloads
         self.next = next

@@ -68,6 +68,7 @@ package protocol Sink: AnyObject, Sendable {
     func close()
 }
 
+/// The default implementations for sinks that do not support a function, such as streams.
 extension Sink {
     /// `false`: the default for a file, because no reader blocks a write.
     package var waitsForReaders: Bool { false }
@@ -106,7 +107,7 @@ package struct PublishTerms: Sendable {
     /// The ETag and the date that the server sent, stored with the file for later comparison; `nil` to store none.
     package var version: PublishedVersion?
 
-    /// Creates options.
+    /// Creates the options for publishing a file.
     package init(
         existing: ExistingPolicy, durable: Bool, length: Int64, modified: Int64?, version: PublishedVersion? = nil
     ) {
@@ -131,7 +132,7 @@ package struct PublishedFile: Hashable, Sendable {
     /// `true` if the file existed before, is not from this download, and was kept (`ExistingPolicy.skip`).
     package let isForeign: Bool
 
-    /// Creates the description of a file.
+    /// Creates the description of a finished file.
     package init(
         path: String, length: Int64, modified: Int64? = nil, version: PublishedVersion? = nil, isForeign: Bool = false
     ) {

@@ -83,7 +83,7 @@ extension Storage {
 }
 
 extension Storage {
-    /// Returns no messages.
+    /// Returns no messages: the default for a storage that supports all system calls.
     package func takeNotices(inDirectory directory: String) -> [String] { [] }
 
     /// Returns `.declined`: the default for a storage that cannot publish a file from memory.
@@ -106,7 +106,7 @@ package enum SmallFileOutcome: Sendable, Hashable {
 package protocol BufferedBody: AnyObject, Sendable {
     /// The bytes of the body; empty after `release`.
     var held: [UInt8] { get }
-    /// Frees the memory of the bytes, because the caller no longer needs them.
+    /// Frees the memory of the bytes once the storage has written them to a file.
     func release()
     /// Stores the bytes again after `release`, because the file that had them could not be published.
     func hold(_ bytes: [UInt8])
@@ -125,7 +125,7 @@ package struct SmallFile: Sendable {
     /// `true` to wait until the file is on stable storage before the publishing ends.
     package let durable: Bool
 
-    /// Creates a small file.
+    /// Creates the description of a small file from its body and metadata.
     package init(
         body: any BufferedBody, source: String, modified: Int64?, version: PublishedVersion? = nil, durable: Bool
     ) {
@@ -139,7 +139,7 @@ package struct SmallFile: Sendable {
 
 /// The final location of a download: a directory and a file name in that directory.
 package struct Place: Hashable, Sendable {
-    /// The path of the directory.
+    /// The path of the directory in which the file is or will be.
     package var directory: String
     /// The file name, one path component.
     package var name: String
@@ -169,7 +169,7 @@ package enum Survey: Sendable {
 
 /// The result of comparing an existing file with a checksum.
 package enum FileProof: Sendable {
-    /// The file has the checksum.
+    /// The file has the expected checksum.
     case proven(PublishedFile)
     /// The file has another checksum, which the value shows; `nil` if the file is missing or changed while it was read.
     case refuted(ChecksumMismatch?)
@@ -215,7 +215,7 @@ package struct OpenPart: Sendable {
 
 /// The options for creating a part file.
 package struct CreateTerms: Sendable {
-    /// `true` to create a journal.
+    /// `true` to create a journal, so that an interrupted download can be resumed.
     package var journaled: Bool
     /// `true` to reserve space, and to throw at once if the file does not fit.
     package var reservesSpace: Bool
@@ -227,7 +227,7 @@ package struct CreateTerms: Sendable {
     /// The maximum length in bytes of a file that is completely in memory before its part file is created.
     package static let mostAtHand = SmallFilePolicy.longest
 
-    /// Creates options.
+    /// Creates the options for creating a part file.
     package init(journaled: Bool, reservesSpace: Bool = true, requiresFreeName: Bool = false, isAtHand: Bool = false) {
         self.journaled = journaled
         self.reservesSpace = reservesSpace

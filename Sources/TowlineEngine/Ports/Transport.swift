@@ -67,7 +67,7 @@ package struct AttemptRequest: Sendable {
             sharing: plan.sharing, mayBeSmall: mayBeSmall, needsProvenEnd: needsProvenEnd)
     }
 
-    /// Creates a request.
+    /// Creates the request of an attempt from its parts.
     package init(
         id: AttemptID, url: HTTPURL, fields: HTTPFields, sendsCredentials: Bool, sendsNetrc: Bool = false,
         sendsStoredCookies: Bool = false, connection: ConnectionOptions, sharing: ConnectionSharing = .none,
@@ -88,7 +88,7 @@ package struct AttemptRequest: Sendable {
 
 /// The options of a connection and the user's credentials. Equal for all attempts of a download.
 package struct ConnectionOptions: Hashable, Sendable {
-    /// The choice of the HTTP version.
+    /// The choice of the HTTP version for the connections of a download.
     package enum HTTPProtocol: Hashable, Sendable {
         /// HTTP/2 if the server offers it in TLS, otherwise HTTP/1.1.
         case automatic
@@ -98,7 +98,7 @@ package struct ConnectionOptions: Hashable, Sendable {
         case http2PriorKnowledge
     }
 
-    /// The choice of the netrc file: a file with names and passwords by host, used besides `user`.
+    /// The choice of the netrc file, which contains names and passwords by host. It is used besides `user`.
     package enum Netrc: Hashable, Sendable {
         /// Do not use a netrc file.
         case none
@@ -135,7 +135,7 @@ package struct ConnectionOptions: Hashable, Sendable {
     package struct ClientCertificate: Hashable, Sendable {
         /// The file formats of a certificate and its key.
         package enum Form: String, Hashable, Sendable {
-            /// The textual encoding of RFC 7468.
+            /// PEM, the textual encoding of RFC 7468.
             case pem = "PEM"
             /// PKCS#12, which also contains the key.
             case pkcs12 = "P12"
@@ -201,7 +201,7 @@ package struct ConnectionOptions: Hashable, Sendable {
     /// HTTP/1.1, because libcurl's HTTP/2 refuses a body of another length (RFC 9113 §8.1.1).
     package var ignoresLength = false
 
-    /// Creates the default options.
+    /// Creates the default options of a connection.
     package init() {}
 }
 
@@ -235,6 +235,7 @@ package protocol AttemptReceiver: AnyObject, Sendable {
     func ended(_ end: AttemptEnd)
 }
 
+/// The default implementations for receivers that write no bytes through pipes and hold none in memory.
 extension AttemptReceiver {
     /// `false`: the receiver reads every byte in this process.
     package var takesPipes: Bool { false }

@@ -26,10 +26,10 @@ package final class RateLimiter: Sendable {
         }
     }
 
-    /// The rate in bytes per second; 0: no limit.
+    /// The current rate limit in bytes per second; 0: no limit.
     package var rate: Int64 { bucket.withLock { $0.rate } }
 
-    /// Returns whether a limit is set. Takes no lock.
+    /// Returns whether a rate limit is set. Takes no lock, so that unlimited attempts do not contend.
     var isLimited: Bool { hasRate.load(ordering: .relaxed) }
 
     /// Subtracts `bytes` received bytes from the allowance and returns `nil`. If the rate limit does not allow that
@@ -39,7 +39,7 @@ package final class RateLimiter: Sendable {
         return bucket.withLock { $0.take(bytes, now: clock()) }
     }
 
-    /// Adds bytes to the allowance again that `take` subtracted but that could not be processed.
+    /// Adds bytes to the allowance again that `take` subtracted, because the caller could not process them.
     func giveBack(_ bytes: Int) {
         guard isLimited else { return }
         bucket.withLock { $0.giveBack(bytes) }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A repeating timer for one transfer, which checks its state at each tick, from `start` to `end`.
 final class Ticker: Sendable {
-    /// The phase of the ticker.
+    /// The phase of the ticker: not started, started, or ended for good.
     private enum Phase {
         case waiting
         case running
@@ -14,13 +14,15 @@ final class Ticker: Sendable {
     private let after: DelayedCall
     private let tick: @Sendable (Occasion) -> Void
 
-    /// The reason for a call of the ticker's function.
+    /// The reason for a call of the function that the ticker calls.
     enum Occasion {
         case start
-        /// The duration of the last `sleep` is over.
+        /// The duration that was given to the last `sleep` is over.
         case tick
     }
 
+    /// Creates a ticker, which calls no function before `start`.
+    ///
     /// - Parameters:
     ///   - after: the timer that `sleep` uses.
     ///   - tick: the function that is called for each occasion; it calls `sleep` for the next tick, now or later.
@@ -59,9 +61,9 @@ final class Ticker: Sendable {
 ///
 /// Small files are complete before that, so that ten thousand of them in a row need no task and no timer each.
 final class TickerBoard: Sendable {
-    /// The tickers that wait for their start, and whether a timer runs for the first of them.
+    /// The tickers that wait for their start, and whether a timer runs for the first one.
     private struct Waiting {
-        /// The tickers to start, each with its time, earliest first.
+        /// The tickers to start, each with its start time, earliest first.
         var waiting: [(ticker: Ticker, due: Duration)] = []
         var isWatched = false
     }
@@ -73,6 +75,8 @@ final class TickerBoard: Sendable {
 
     private let clock: @Sendable () -> Duration
 
+    /// Creates a board without tickers.
+    ///
     /// - Parameters:
     ///   - after: the timer that starts the tickers.
     ///   - clock: the monotonic time with which the start times are compared.

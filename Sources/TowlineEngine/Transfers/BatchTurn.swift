@@ -3,11 +3,11 @@ internal import TowlineCore
 /// The batch slot (the right to run in a batch) of a download that waits: it lends the slot to other downloads.
 struct BatchTurn {
     private let services: TransferServices
-    /// The right to run in a batch; `nil` outside a batch.
+    /// The download's right to run in a batch; `nil` outside a batch.
     private let slot: BatchSlots.Slot?
-    /// The entry in the list of a batch; `nil` outside a batch.
+    /// The download's entry in the list of a batch; `nil` outside a batch.
     private let item: BatchRoster.Item?
-    /// `true` while other downloads may use the slot, until the next attempt.
+    /// `true` while other downloads may use this download's slot, until its next attempt.
     private var isResting = false
     /// The time at which a request was sent while no other ran; `nil` after a response. Used to detect a silent host.
     private var unansweredSince: Duration?
@@ -24,18 +24,18 @@ struct BatchTurn {
         (self.services, self.slot, self.item) = (services, slot, item)
     }
 
-    /// The facts about a transfer that decide whether it needs its slot.
+    /// The facts about a transfer that decide whether it needs its batch slot (the right to run in a batch) now.
     struct Situation {
         /// The host of the first running attempt or, if none runs, of the next one.
         var origin: HTTPURL.Origin
         var hasAttempts: Bool
-        /// `true` if a host counts this transfer as one with connections of its own.
+        /// `true` if a host counts this transfer among those with connections of their own, whose number is limited.
         var isAdmitted: Bool
         /// `true` while the transfer waits for its slot or for permission to open a connection.
         var waitsForTurn: Bool
         /// The time until the next attempt; `nil` unless the transfer waits for it.
         var wait: Duration?
-        /// `true` if the server asked for the wait.
+        /// `true` if the server asked for the wait, for example with Retry-After.
         var waitsForServer: Bool
     }
 

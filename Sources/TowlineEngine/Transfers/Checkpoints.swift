@@ -6,7 +6,7 @@ struct Checkpoints {
     private let services: TransferServices
     private let mailbox: TransferMailbox
     private var policy: CheckpointPolicy
-    /// The task that makes the written bytes durable now; `nil` if no such task runs.
+    /// The task that makes the written bytes durable now; `nil` while no checkpoint runs.
     private var running: Task<Void, Never>?
     /// The time of the last check that the part file is still in place.
     private var lastIntact: Duration
@@ -20,16 +20,18 @@ struct Checkpoints {
         policy = CheckpointPolicy(now: lastIntact)
     }
 
-    /// Starts the policy again, because another part file replaced the old one.
+    /// Restarts the policy that schedules checkpoints, because another part file replaced the old one.
     mutating func reset() { policy = CheckpointPolicy(now: services.now) }
 
-    /// Records that a checkpoint has ended, which began at `start` when `bytes` had been received.
+    /// Records that the checkpoint ended that began at `start`, when `bytes` had been received. The policy then
+    /// schedules the next one.
     mutating func completed(start: Duration, bytes: Int64) {
         running = nil
         policy.completed(start: start, now: services.now, bytes: bytes)
     }
 
-    /// Returns an error if the part file is no longer in place. Checks once a second.
+    /// Checks, at most once a second, that the part file is still in place. Returns the error if it is not; otherwise
+    /// `nil`.
     mutating func checkPart(_ part: OpenPart?) -> TowlineError? {
         guard let part, services.now - lastIntact > .seconds(1) else { return nil }
         lastIntact = services.now
@@ -37,7 +39,8 @@ struct Checkpoints {
         return nil
     }
 
-    /// Starts a checkpoint if one is due. `bytes`: the number of bytes received so far.
+    /// Starts a checkpoint, which makes written bytes durable, if one is due. `bytes`: the number of bytes received so
+    /// far.
     mutating func startIfDue(_ part: OpenPart?, bytes: Int64) {
         guard let part, let journal = part.journal else { return }
         let start = services.now
@@ -56,9 +59,9 @@ struct Checkpoints {
         }
     }
 
-    /// Makes the bytes since the last checkpoint durable, unless that is likely to take long: then not even a reboot
-    /// costs a byte of a stopped or failed transfer. If this returns before its time limit, no sync is running, and the
-    /// next transfer finds the destination free.
+    /// Ends the checkpoints when a transfer ends. Makes its last bytes durable unless that is likely to take long, so
+    /// that not even a reboot costs a byte. If this returns before its time limit, no sync is running, and the next
+    /// transfer finds the destination free.
     ///
     /// - Parameter bytes: the number of received bytes; `nil` if none are to be made durable.
     nonisolated(nonsending) func finish(_ part: OpenPart, bytes: Int64?) async {

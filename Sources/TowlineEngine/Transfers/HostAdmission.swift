@@ -4,7 +4,7 @@ internal import TowlineCore
 /// connections of their own.
 struct HostAdmission {
     private let services: TransferServices
-    /// The host of the user's URL.
+    /// The host of the URL that the user gave, which may redirect to another one.
     private let source: HTTPURL.Origin
     /// The host that counts this transfer as one with connections of its own (`HostBoard.admit`); `nil` if no host
     /// does.
@@ -45,7 +45,7 @@ struct HostAdmission {
         active = origin
     }
 
-    /// Returns whether other transfers receive bytes from a host.
+    /// Returns whether other transfers receive bytes from a host. A transfer that the host refuses then waits for them.
     func othersWork(at origin: HTTPURL.Origin) -> Bool {
         services.board.working(at: origin) > (active == origin ? 1 : 0)
     }

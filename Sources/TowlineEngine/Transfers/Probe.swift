@@ -4,7 +4,7 @@ package import TowlineCore
 package struct ProbeReport: Sendable {
     /// The URL that sent the final response, after all redirects.
     package var finalURL: HTTPURL
-    /// The URLs that redirected, in order; empty without a redirect.
+    /// The URLs that responded with a redirect, in order; empty without a redirect.
     package var redirects: [HTTPURL]
     /// The head of the final response.
     package var head: ResponseHead
@@ -13,10 +13,12 @@ package struct ProbeReport: Sendable {
     /// `true` if the response has the status 206 (Partial Content), so that range requests work.
     package var givesRanges: Bool
 
-    /// Returns whether an interrupted download can request only the missing bytes.
+    /// Returns whether the server supports range requests, so that an interrupted download can request only its missing
+    /// bytes.
     package var offersRanges: Bool { givesRanges || facts.acceptsRanges == true }
 
-    /// A text that says whether an interrupted download resumes, and what proves that the file is unchanged.
+    /// A text for the user that says whether an interrupted download resumes, and what proves that the file is
+    /// unchanged.
     package var resumption: String {
         if let coding = facts.contentCoding {
             let name = TerminalSafeText.make(coding, width: 20)
@@ -46,6 +48,7 @@ package struct ProbeReport: Sendable {
 
 /// Sends the first request of a download and reads the response head only, to show what the server offers.
 package enum Probe {
+    /// An event of the request: its response head has arrived, or it has ended.
     private enum Event: Sendable {
         case answered(AttemptID, ResponseVerdict, ResponseHead)
         case ended(AttemptID, AttemptResult)
@@ -109,7 +112,7 @@ package enum Probe {
     }
 }
 
-/// A receiver that evaluates the response head and closes the connection without reading the body.
+/// The receiver of a probe's response, which evaluates the head and closes the connection without reading the body.
 private final class HeadReceiver: AttemptReceiver {
     private let question: ResponseQuestion
     private let answered: @Sendable (ResponseVerdict, ResponseHead) -> Void

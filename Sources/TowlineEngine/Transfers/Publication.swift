@@ -1,16 +1,17 @@
 internal import TowlineCore
 
-/// The verification and publishing of a complete file.
+/// The last steps of a transfer, in background tasks: the complete file is compared with its checksums and gets its
+/// final name.
 struct Publication {
-    /// The task that verifies or publishes the file; `nil` if none was started.
+    /// The task that verifies or publishes the complete file; `nil` if none was started.
     private(set) var task: Task<Void, Never>?
     /// The options for publishing a complete small file or stream, which has no journal; `nil` if none is to be
     /// published. `TransferRun.run` publishes it itself, because the transfer waits for nothing else.
     var terms: PublishTerms?
-    /// The published file; `nil` before.
+    /// The published file, which becomes the result of the transfer; `nil` before publishing.
     var file: PublishedFile?
 
-    /// Compares the checksums of the file with those in `checksums`. An event reports the result.
+    /// Starts to compare the complete file with `checksums`. An event in the mailbox reports the result.
     mutating func verify(
         _ sink: any Sink, _ checksums: [Checksum], length: Int64, _ services: TransferServices,
         _ mailbox: TransferMailbox
@@ -27,8 +28,8 @@ struct Publication {
         }
     }
 
-    /// Publishes the file. An event reports the result. Publishing takes longer with a journal, and the file is long
-    /// enough to be observed meanwhile.
+    /// Starts to publish the file, and an event reports the result. A file without a journal is published by
+    /// `TransferRun.run` instead (`terms`), because that is fast.
     mutating func publish(
         _ part: OpenPart, _ terms: PublishTerms, _ services: TransferServices, _ mailbox: TransferMailbox
     ) {

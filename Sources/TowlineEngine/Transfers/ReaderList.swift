@@ -1,7 +1,8 @@
 internal import TowlineCore
 
-/// The readers of a file while it is downloaded, each with the byte range that it will read next.
+/// The readers of a file while its transfer runs, such as players, each with the byte range that it will read next.
 struct ReaderList: Sendable {
+    /// A reader of the file: the byte range that it wants next, and the stream that tells it to read again.
     private struct Reader {
         var window = ByteRange(0, 0)
         let pulse: AsyncStream<Void>.Continuation
@@ -11,10 +12,10 @@ struct ReaderList: Sendable {
     private var nextNumber = 1
     private var isOver = false
 
-    /// Returns whether no code reads the file.
+    /// Returns whether nobody reads the file while it is downloaded.
     var isEmpty: Bool { readers.isEmpty }
 
-    /// Adds a reader.
+    /// Adds a reader of the file.
     ///
     /// - Returns: the number of the reader, and a stream that yields whenever more bytes may have arrived and ends with
     ///   the transfer.
@@ -26,7 +27,8 @@ struct ReaderList: Sendable {
         return (number, stream)
     }
 
-    /// Records the byte range `window` that a reader will read next. `isWaiting`: its first bytes have not arrived.
+    /// Records the byte range `window` that a reader will read next, so that the transfer requests it first.
+    /// `isWaiting`: its first bytes have not arrived.
     ///
     /// - Returns: `true` if the transfer must change the order of its requests: the reader waits, wanted no bytes
     ///   before, or has moved far.
@@ -53,7 +55,7 @@ struct ReaderList: Sendable {
         readers.sorted { $0.key > $1.key }.map(\.value.window).filter { !$0.isEmpty }
     }
 
-    /// Signals all readers that more bytes may have arrived.
+    /// Signals all readers that more bytes may have arrived, so that they read again.
     func wake() {
         for reader in readers.values { reader.pulse.yield() }
     }

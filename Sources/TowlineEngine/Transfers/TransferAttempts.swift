@@ -4,6 +4,7 @@ internal import TowlineCore
 struct TransferAttempts {
     private let launcher: AttemptLauncher
     private let services: TransferServices
+    /// The rate limiter of this transfer.
     let limiter: RateLimiter
     /// The receivers of the running attempts' responses.
     private(set) var writers: [AttemptWriter] = []
@@ -13,7 +14,8 @@ struct TransferAttempts {
     /// The first request, sent before this transfer was created; `nil` if none was sent, or after it was taken over or
     /// cancelled.
     private(set) var headStart: HeadStart?
-    /// The attempt that the host board already counts as ended (`HeadStart.isOver`); `nil` without one.
+    /// The attempt whose end the host board already counted (`HeadStart.isOver`), so that it is not counted twice;
+    /// `nil` without one.
     private var counted: AttemptID?
 
     init(options: DownloadOptions, services: TransferServices, mailbox: TransferMailbox, headStart: HeadStart?) {
@@ -29,7 +31,7 @@ struct TransferAttempts {
     /// Returns the response receiver of a running attempt; `nil` if the attempt has ended.
     func writer(_ id: AttemptID) -> AttemptWriter? { writers.first { $0.plan.id == id } }
 
-    /// Returns the host of the first running attempt; `nil` if none runs.
+    /// Returns the host (origin) that the first running attempt sends its request to; `nil` if none runs.
     var origin: HTTPURL.Origin? { writers.first?.plan.url.origin }
 
     // MARK: Beginning
@@ -80,7 +82,7 @@ struct TransferAttempts {
         if completeResponse != id { services.transport.proceed(id) }
     }
 
-    /// Cancels an attempt, unless its body is in memory.
+    /// Cancels a running attempt, unless its complete body is in memory and is being handled.
     func cancel(_ id: AttemptID) { if completeResponse != id { services.transport.cancel(id) } }
 
     // MARK: Responses
@@ -107,17 +109,19 @@ struct TransferAttempts {
 
     // MARK: Ending
 
-    /// Releases the journal slot with which an attempt records its written bytes, so that another attempt can use it.
+    /// Releases the journal slot in which an attempt records its written bytes, so that another attempt can use the
+    /// slot.
     mutating func giveBackSlot(_ id: AttemptID, to journal: (any Journal)?) {
         guard let index = slots.firstIndex(where: { $0.id == id }) else { return }
         journal?.release(slots.remove(at: index).slot)
     }
 
-    /// Records the end of an attempt in the host board.
+    /// Records the end of an attempt in the host board, which counts the running requests of each host.
     func noteEnd(of id: AttemptID, _ result: AttemptResult) {
         if let writer = writer(id), counted != id { launcher.ended(writer, result) }
     }
 
+    /// Removes an attempt that has ended.
     mutating func remove(_ id: AttemptID) { writers.removeAll { $0.plan.id == id } }
 }
 

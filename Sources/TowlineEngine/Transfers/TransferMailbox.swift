@@ -6,22 +6,29 @@ import Synchronization
 final class TransferMailbox: Sendable {
     /// An event that a transfer handles, posted by its attempts, its storage, its ticker or its user.
     enum Event: Sendable {
+        /// An event of a running attempt (request), such as its response or its end.
         case attempt(AttemptWriter.Report)
         /// An event of a sink (a part file), which the identifier names; `nil`: an event that applies to any sink of
         /// the transfer.
         case storage(TransferEvent, of: ObjectIdentifier?)
-        /// The sink with the given identifier has published the file.
+        /// The part file or stream with the given identifier has been published as the final file.
         case published(PublishedFile, of: ObjectIdentifier)
+        /// A checkpoint has ended, which began at `start` when `bytes` bytes had been received. `of` names the part
+        /// file.
         case checkpoint(TransferEvent, of: ObjectIdentifier, start: Duration, bytes: Int64)
         /// The transfer has lasted longer than a moment, about 50 ms. Regular `tick` events follow.
         case look
+        /// The regular time to check timeouts, checkpoints and progress has come.
         case tick
+        /// The network of the machine has changed, so a waiting transfer may retry now.
         case nudge
+        /// The byte ranges that readers of the unfinished file want have changed.
         case wanted
+        /// The transfer must stop. The purpose says whether its last bytes must be made durable.
         case stop(StopPurpose)
     }
 
-    /// The events that were not taken yet, and the caller that waits for them.
+    /// The events that were not taken yet, and the call of `take` that waits for one.
     private struct Contents {
         var events: [Event] = []
         /// The suspended call of `take`; `nil` if none waits. The code that removes it from here resumes it, once.
@@ -29,7 +36,7 @@ final class TransferMailbox: Sendable {
         var taker: UnsafeContinuation<[Event], Never>?
         var isClosed = false
         var isStopped = false
-        /// The function to call at the first `stop` event; `nil` if none.
+        /// The function to call at the first `stop` event, set by `whenStopped`; `nil` if none.
         var stopped: (@Sendable () -> Void)?
     }
 
@@ -78,7 +85,7 @@ final class TransferMailbox: Sendable {
         }
     }
 
-    /// Drops the waiting events and all later ones.
+    /// Drops the waiting events and all later ones, because the transfer has ended.
     func close() {
         state.withLock { state in
             state.isClosed = true

@@ -17,7 +17,7 @@ package struct CompletedTransfer: Hashable, Sendable {
         case streamed(length: Int64, to: String = "-")
     }
 
-    /// The kind of result, with the file or output.
+    /// The kind of success, with the file or the output that the bytes went to.
     package let outcome: Outcome
     /// The number of body bytes that this transfer received from the network.
     package let receivedBytes: Int64
@@ -35,6 +35,7 @@ package protocol TransferObserver: AnyObject, Sendable {
     func traced(_ line: String)
 }
 
+/// The default implementation for observers without debugging output.
 extension TransferObserver {
     /// Ignores the line: the default for an observer that shows no traces.
     package func traced(_ line: String) {}

@@ -1,5 +1,7 @@
 internal import TowlineCore
 
+/// The functions that collect the facts for each decision of `TransferStateMachine`: time, host limits, progress and
+/// batch slot.
 extension TransferRun {
     /// Returns the facts that the state machine needs for its next decision. If the transfer needs a batch slot, or to
     /// be counted by the host, for its next attempt, and can have them, it has them afterwards.
@@ -31,15 +33,15 @@ extension TransferRun {
         return context
     }
 
-    /// Returns the facts for the decision after an attempt has ended.
+    /// Returns the facts for the decision of the state machine after an attempt (request) has ended.
     func context(_ id: AttemptID) -> TransferContext {
         var context = context()
         if let writer = attempts.writer(id) { context.othersWork = admission.othersWork(at: writer.plan.url.origin) }
         return context
     }
 
-    /// Returns the facts for the decision about a response, with those about the host that it redirects to. If this
-    /// transfer may have a connection of its own there (`elsewhere.mayConnect`), the host already counts it.
+    /// Returns the facts for the state machine's decision about a response, and about the host that it redirects to. If
+    /// this transfer may have its own connection there (`elsewhere.mayConnect`), the host already counts it.
     func context(_ id: AttemptID, _ verdict: ResponseVerdict) -> TransferContext {
         var context = context(id)
         guard let origin = machine.leads(id, verdict) else { return context }

@@ -1,6 +1,6 @@
 internal import TowlineCore
 
-/// The steps of a transfer that inspect and prepare its destination.
+/// The functions of `TransferRun` that inspect its destination before the first request, and prepare the part file.
 extension TransferRun {
     var part: OpenPart? { destination.part }
 
@@ -78,7 +78,7 @@ extension TransferRun {
     /// The minimum length in bytes of an existing file for a notice to the user before it is read.
     private static let longProof: Int64 = 64 << 20
 
-    /// Reads each existing file whose checksum decides about the download, and then continues the transfer.
+    /// Reads each existing file whose checksum decides whether bytes are needed, and then continues the transfer.
     nonisolated(nonsending) func prove() async {
         while let next = destination.proof.take() {
             do throws(TowlineError) {

@@ -1,9 +1,9 @@
 internal import TowlineCore
 
-/// The connections of a transfer: requests of small files may share one (`SharingPolicy`), and a host admits a limited
-/// number of transfers with connections of their own.
+/// The functions of `TransferRun` that decide which connections it may use: requests for small files may share one
+/// (`SharingPolicy`), and a host admits a limited number of transfers with connections of their own.
 extension TransferRun {
-    /// The facts that decide whether this transfer needs its batch slot.
+    /// The facts about this transfer that decide whether it needs its batch slot (the right to run in a batch).
     var situation: BatchTurn.Situation {
         BatchTurn.Situation(
             origin: attempts.origin ?? machine.nextOrigin, hasAttempts: !attempts.writers.isEmpty,
@@ -20,8 +20,8 @@ extension TransferRun {
         if turn.rest(situation) { admission.leave() }
     }
 
-    /// `true` if requests may share a connection. Not under a rate limit, which would pause all requests of that
-    /// connection together.
+    /// `true` if the requests of this transfer may share a connection with others. Not under a rate limit, which would
+    /// pause all requests of that connection together.
     var mayShareConnections: Bool {
         !machine.needsOwnConnection && !attempts.isLimited && options.connection.mayShareConnections
     }

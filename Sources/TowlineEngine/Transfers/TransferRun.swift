@@ -22,10 +22,11 @@ final class TransferRun {
     var turn: BatchTurn
     private var checkpoints: Checkpoints
     var publication = Publication()
+    /// The result that the state machine decided; `nil` while the transfer runs.
     var ending: TransferEnding?
     var readers = ReaderList()
     let mailbox: TransferMailbox
-    /// The timer that posts `.look` and `.tick` events, once the transfer has lasted longer than about 50 ms.
+    /// The timer that posts `.look` and `.tick` events once the transfer has lasted longer than about 50 ms.
     private let ticker: Ticker
     private static let nextBlock = Atomic<UInt64>(1)
 
@@ -110,7 +111,7 @@ final class TransferRun {
         return try finished()
     }
 
-    /// The time until the next tick: shorter if the state machine must act sooner.
+    /// The time until the next `.tick` event: shorter if the state machine must act sooner.
     private var sleepTime: Duration {
         let running = readers.isEmpty ? services.tickers.load.running : 1
         let regular = TickPolicy.interval(running: running, for: machine)
@@ -168,8 +169,7 @@ final class TransferRun {
         readers.wake()
     }
 
-    /// Does the work that must finish before the next event is handled: publishes a file, waits for a file name, reads
-    /// an existing file.
+    /// Does the work before the next event: publishes a file, waits for a file name, reads an existing file.
     private nonisolated(nonsending) func goOn() async {
         if let terms = publication.terms.take(), let sink = part?.sink { handle(await sink.published(terms)) }
         if let plan = turn.waitingForName.take() { await prepareInTurn(plan) }
@@ -197,7 +197,7 @@ final class TransferRun {
         observer.progressed(snapshot)
     }
 
-    /// Records the head of a response in the batch and in the host board.
+    /// Records the head of a response in the batch slot and in the host board, which learn that the host responds.
     private func noteResponse(of id: AttemptID, _ verdict: ResponseVerdict) {
         turn.noteResponse(of: attempts.writer(id))
         attempts.noteResponse(of: id, verdict, noteLong: !machine.needsOwnConnection)
@@ -246,7 +246,7 @@ final class TransferRun {
         }
     }
 
-    /// Begins new checkpoints, because another part file replaced the old one.
+    /// Restarts the schedule of checkpoints, because another part file replaced the old one.
     func resetCheckpoints() { checkpoints.reset() }
 
     private nonisolated(nonsending) func finishCheckpoints() async {

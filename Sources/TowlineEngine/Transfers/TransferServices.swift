@@ -14,15 +14,15 @@ package final class TransferServices: Sendable {
     package let limiter: RateLimiter
     /// The destinations that the transfers of this process use, so that no two write to the same file.
     let places = PlaceBoard()
-    /// The memory for small files while their bytes arrive.
+    /// The pool of memory for small files, whose bytes are held until they are complete.
     let buffers = BufferPool()
-    /// The memory in which bytes are collected for one write.
+    /// The pool of memory in which attempts collect received bytes, to write them in one call.
     let stages = StagePool()
     /// The numbers for files with the same name in a batch; `nil` outside a batch, where downloads have no order.
     let names: NameBoard?
-    /// The board that starts the tickers of transfers that last longer than about 50 ms.
+    /// The board that starts the timers (tickers) of transfers that last longer than about 50 ms.
     let tickers: TickerBoard
-    /// The timer that all transfers use.
+    /// The timer that all transfers use: it calls a function after a delay.
     let after: DelayedCall
     /// The clock: returns the monotonic time. `HostBoard` and `RateLimiter` use the same clock.
     let clock: @Sendable () -> Duration
@@ -98,7 +98,7 @@ package final class TransferServices: Sendable {
     }
 }
 
-/// The number of running transfers that share the services.
+/// A counter of the running transfers that share the services, which decides how often each checks its state.
 final class TransferLoad: Sendable {
     private let count = Atomic<Int>(0)
 
