@@ -21,7 +21,8 @@ final class EngineThread: Sendable {
         case start(AttemptRequest, any AttemptReceiver)
         /// Ends an attempt as cancelled.
         case cancel(AttemptID)
-        /// Resumes a paused attempt, or makes its receiver process the bytes that it gathered.
+        /// Resumes an attempt whose receiver paused it. If it is not paused, calls `AttemptReceiver.flush`, so that the
+        /// receiver writes the bytes that it has collected to save system calls.
         case proceed(AttemptID)
         /// Records the addresses of a host that another thread has looked up; empty if the lookup failed.
         case learn(AddressBook.Endpoint, [SocketAddress])

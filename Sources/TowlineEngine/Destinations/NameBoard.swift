@@ -38,8 +38,8 @@ final class NameBoard: Sendable {
     /// The longest time that a response waits for the names of earlier downloads.
     private static let patience = Duration.seconds(5)
 
-    /// The numbers given to each name in a directory, by the hash of the place, which is short: a list may have
-    /// millions of names.
+    /// The numbers `N` that were given to files as `NAME (N)` because their name was taken. The key is the hash of
+    /// directory and name, which is shorter than both: a list may have millions of names.
     private let names = Mutex<[Int: Numbers]>([:])
     private let turns = Mutex(Turns())
 

@@ -83,7 +83,8 @@ extension Storage {
 }
 
 extension Storage {
-    /// Returns no messages: the default for a storage that supports all system calls.
+    /// Returns no notices about lacking system calls of a file system: the default for a storage that is not a file
+    /// system.
     package func takeNotices(inDirectory directory: String) -> [String] { [] }
 
     /// Returns `.declined`: the default for a storage that cannot publish a file from memory.

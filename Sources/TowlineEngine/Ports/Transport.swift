@@ -237,9 +237,10 @@ package protocol AttemptReceiver: AnyObject, Sendable {
 
 /// The default implementations for receivers that write no bytes through pipes and hold none in memory.
 extension AttemptReceiver {
-    /// `false`: the receiver reads every byte in this process.
+    /// `false`: the receiver needs every byte in the memory of this process, so the kernel may not move the body to the
+    /// file through a pipe (`splice`).
     package var takesPipes: Bool { false }
-    /// Zero: the receiver takes no bytes through a pipe.
+    /// Zero: the default for a receiver that takes no bytes through a pipe of the kernel (`splice`).
     package var wanted: Int64 { 0 }
     /// Stops the attempt: the receiver takes no bytes through a pipe.
     package func receivedBody(in pipe: Int32, count: Int) -> BodyDisposition { .stop }
