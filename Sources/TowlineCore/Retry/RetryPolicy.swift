@@ -44,6 +44,8 @@ package struct RetryPolicy: Hashable, Sendable {
         // Only the user can name another certificate or file.
         case .clientCertificateRefused: .permanent(.refusedByServer)
         case .tlsFileUnusable: .permanent(.unusableOption)
+        // Only the user can remove the option or choose another transport.
+        case .unsupported: .permanent(.unusableOption)
         // Versions and ciphers do not change during a wait.
         case .tlsIncompatible: .permanent(.untrustedServer)
         // Only the user can decide to trust the server.

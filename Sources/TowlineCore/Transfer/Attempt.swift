@@ -88,6 +88,9 @@ package struct TransportFailure: Error, Hashable, Sendable {
         /// HTTP/2 failed, and HTTP/1.1 may work: the transport uses it for this host from now on. Reported once per
         /// host.
         case http2Failed
+        /// The transport does not support an option of the request, or the app's settings forbid the request: nothing
+        /// was sent.
+        case unsupported
         /// The system cannot create a thread for the connection: the limit on processes is reached.
         case threadRefused
         /// This machine cannot send the request or receive the response: for example, memory or file descriptors are

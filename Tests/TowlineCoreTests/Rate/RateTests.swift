@@ -117,7 +117,7 @@ struct RateTests {
         // Exit statuses 8, 2 and 1: a further attempt does not help.
         let permanent: [(TransportFailure.Kind, TowlineError.Code)] = [
             (.clientCertificateRefused, .refusedByServer), (.tlsFileUnusable, .unusableOption),
-            (.tlsIncompatible, .untrustedServer),
+            (.tlsIncompatible, .untrustedServer), (.unsupported, .unusableOption),
         ]
         for (kind, code) in permanent { #expect(RetryPolicy.classify(kind) == .permanent(code)) }
         #expect(!RetryPolicy(maxTries: 0).isExhausted(failures: 1_000_000, limit: nil))
