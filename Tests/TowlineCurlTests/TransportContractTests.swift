@@ -1,15 +1,14 @@
 import FaultServer
 import Testing
 import TowlineCore
-import TowlineCurl
 import TowlineEngine
 import TransferSimulation
 
-extension CurlTransportTests {
-    /// Guarantees of `Transport`, checked with libcurl over real connections and with the server in memory that the
-    /// engine tests use.
+extension TransportTests {
+    /// Guarantees of `Transport`, checked over real connections, and with the server in memory that the engine tests
+    /// use. Each test target of a transport contains this suite.
     @Suite("The contract of a transport") struct TransportContractTests {
-        enum Wire: CaseIterable { case curl, simulated }
+        enum Wire: CaseIterable { case real, simulated }
 
         private static let path = "/file.bin"
         private static let length: Int64 = 1_000_000
@@ -21,9 +20,9 @@ extension CurlTransportTests {
         ) async throws {
             let resources = [Self.path: Resource(length: Self.length, rate: rate, behaviour: behaviour)]
             switch wire {
-            case .curl:
+            case .real:
                 let server = try await FaultServer.start(resources)
-                let transport = CurlTransport()
+                let transport = TransportTests.makeTransport()
                 let url = server.url(Self.path)
                 await body(transport) { .make(url, $0, connection: .with { $0.headTimeout = .seconds(1) }) }
                 await transport.shutdown()

@@ -139,7 +139,7 @@ final class Site: Sendable {
         _ outcome: Outcome, versions: [Version]? = nil, sourceLocation: SourceLocation = #_sourceLocation
     ) throws -> Version? {
         guard outcome.succeeded else {
-            #expect(!hasFile, "nothing appears under the name: \(outcome.message)", sourceLocation: sourceLocation)
+            #expect(!hasFile, "a failed download has no final file: \(outcome.message)", sourceLocation: sourceLocation)
             return nil
         }
         let all = versions ?? [server.version(Site.path)].compactMap { $0 }
