@@ -23,6 +23,7 @@ let package = Package(
         .executable(name: "towd", targets: ["towd"]),
         .library(name: "Towline", targets: ["Towline"]),
         .library(name: "TowlineTesting", targets: ["TowlineTesting"]),
+        .library(name: "TowlineURLSession", targets: ["TowlineURLSession"]),
     ],
     traits: [
         .default(enabledTraits: ["Library", "Service", "FaultServer"]),
@@ -57,6 +58,9 @@ let package = Package(
         .target(
             name: "TowlineCurl", dependencies: ["TowlineCore", "TowlineEngine", "TowlineThreads", "CTowline", "CCurl"],
             swiftSettings: strict),
+
+        // HTTP over the networking of the system, for apps on Apple platforms. Links no libcurl of its own.
+        .target(name: "TowlineURLSession", dependencies: ["TowlineCore", "TowlineEngine"], swiftSettings: strict),
 
         .target(
             name: "TowlineRegistry",
