@@ -27,8 +27,8 @@ package struct BatchConcurrency: Sendable {
     /// limit is `most`.
     private var sharesSeveral = false
     private var search = ConnectionSearch()
-    /// The number of downloads of long files that receive bytes. From sixteen on, the result of `ConnectionSearch` does
-    /// not apply.
+    /// The number of downloads of long files that receive bytes. From sixteen on, the number of simultaneous small
+    /// downloads that `ConnectionSearch` measured as the fastest does not apply.
     private var longCount = 0
     /// The number of downloads that ran at once while the last times were measured (`size`), to compare these times,
     /// and how many of these downloads have yet to end before a lowered limit becomes the new size (`left`).

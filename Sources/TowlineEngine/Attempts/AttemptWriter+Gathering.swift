@@ -72,7 +72,8 @@ extension AttemptWriter {
         if !plan.sharesConnection || response.hasLength { tell() }
     }
 
-    /// Returns the event that reports a response to the transfer after the response has ended.
+    /// Returns the event that reports a response to the transfer when it has ended, for a response that could not be
+    /// judged by its head alone (`Delay`).
     func endReport(of verdict: ResponseVerdict, _ delay: Delay) -> Report {
         guard case .firstBytes(let decision) = delay else { return .answeredAndEnded(plan.id, verdict) }
         // Without all of its bytes, nothing is known about it.

@@ -6,7 +6,8 @@ import Synchronization
 /// A name from the URL gets its number when the download begins. A name from the server gets its number with the
 /// response, which waits for the responses of earlier downloads in the list.
 final class NameBoard: Sendable {
-    /// The facts about a download that decide whether it may get a number whose name a file on disk already has.
+    /// The URL of a download and its rule for files of other programs. They decide which name `NAME (N)` it gets if files
+    /// with such names are on the disk.
     struct Terms {
         /// The URL of the download without secrets, which is compared with the URL of a finished file.
         let source: String

@@ -48,7 +48,8 @@ extension TickPolicy {
         return Double(length - machine.work.ledger.written.count) < rate * end
     }
 
-    /// Returns whether so many bytes are missing that regular ticks should start at once.
+    /// Returns whether so many bytes are missing that the regular calls of the state machine (ticks), which measure rates
+    /// and find stalled connections, should start at once.
     package static func isLong(_ machine: TransferStateMachine) -> Bool {
         guard machine.phase == .running, machine.evidence.isConfirmed, !machine.work.isSingle,
             let length = machine.work.ledger.completeLength

@@ -1,5 +1,5 @@
-/// The division of ranges among responses. A response is stopped only after another connection has delivered proven
-/// bytes (docs/internals/segments.md).
+/// The division of ranges among responses. A response is stopped only after another connection has delivered bytes
+/// that are proven to be of the same version of the file (docs/internals/segments.md).
 ///
 /// A lease is the range that an attempt is to deliver. `RunningAttempt.bound` is the offset at which its response ends
 /// unless it is stopped. A further connection takes over the end of a lease at once. The response waits there for a
