@@ -202,6 +202,14 @@ let package = Package(
                 "Fuzzing", "TransferSimulation",
             ],
             swiftSettings: unmeasured),
+        // The contract and the scenarios of the other transport: `Shared` has links to their files.
+        .testTarget(
+            name: "TowlineURLSessionTests",
+            dependencies: [
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineURLSession", "FaultServer", "TestServers",
+                "TransferSimulation",
+            ],
+            swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineRegistryTests",
             dependencies: [

@@ -1,0 +1,1 @@
+../../TowlineCurlTests/Support/AnyTransport.swift

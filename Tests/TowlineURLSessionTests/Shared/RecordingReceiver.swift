@@ -1,0 +1,1 @@
+../../TowlineCurlTests/Support/RecordingReceiver.swift

@@ -1,0 +1,1 @@
+../../TowlineCurlTests/TransportContractTests.swift
