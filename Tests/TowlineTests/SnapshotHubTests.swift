@@ -22,6 +22,7 @@ import TowlineEngine
             hub.publish(after)
             return before
         }
+        hub.end(before.id)
         var states: [DownloadState] = []
         for await snapshot in stream { states.append(snapshot.state) }
         #expect(states == [.finished])
@@ -36,6 +37,7 @@ import TowlineEngine
             return after
         }
         hub.publish(after)
+        hub.end(before.id)
         var states: [DownloadState] = []
         for await snapshot in stream { states.append(snapshot.state) }
         #expect(states == [.finished])
