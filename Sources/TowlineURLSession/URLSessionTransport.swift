@@ -22,7 +22,7 @@ public import TowlineEngine
 /// - `ConnectionOptions.headTimeout` includes the time to connect, and `connectTimeout` is ignored.
 /// - The limits of a response head are checked when the head is complete.
 /// - The version in a response head is always HTTP/1.1.
-public final class URLSessionTransport: Transport {
+package final class URLSessionTransport: Transport {
     private struct State {
         var attempts: [AttemptID: DataTaskAttempt] = [:]
         /// The sessions, created at first use; the key is `true` for the session that bypasses the system's proxies.
@@ -44,7 +44,7 @@ public final class URLSessionTransport: Transport {
     /// - Parameter configuration: returns the configuration of the sessions. The transport turns off the cache, cookies
     ///   and stored credentials of the configuration, and raises its connection limit. A configuration of a background
     ///   session is not supported, because such sessions have no data tasks.
-    public init(configuration: @escaping @Sendable () -> URLSessionConfiguration = { .ephemeral }) {
+    package init(configuration: @escaping @Sendable () -> URLSessionConfiguration = { .ephemeral }) {
         self.configuration = configuration
     }
 
@@ -127,5 +127,21 @@ public final class URLSessionTransport: Transport {
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
         state.sessions[bypassesProxies] = session
         return session
+    }
+}
+
+extension DownloadTransport {
+    /// The networking of the system, for apps that must use its proxies, VPN, certificates and App Transport Security.
+    ///
+    /// Options that `URLSession` does not have, such as `DownloadRequest.publicAddressesOnly`, make a download fail
+    /// with `unusableOption`. On Linux, do not use this transport for servers that are not trusted: a response that is
+    /// cut in its head ends the process.
+    ///
+    /// - Parameter configuration: returns the configuration of the sessions. Its cache, cookies and stored credentials
+    ///   are turned off. A configuration of a background session is not supported.
+    public static func urlSession(
+        configuration: @escaping @Sendable () -> URLSessionConfiguration = { .ephemeral }
+    ) -> DownloadTransport {
+        DownloadTransport { URLSessionTransport(configuration: configuration) }
     }
 }

@@ -54,7 +54,8 @@ extension TowlineError {
             case .certificateRefused: self = .certificateRefused
             case .clientCertificateRefused: self = .clientCertificateRefused
             case .tlsIncompatible, .tlsFailed: self = .tlsFailed
-            case .proxyUnusable, .addressRefused, .tlsFileUnusable, .threadRefused, .local, .other: return nil
+            case .proxyUnusable, .addressRefused, .tlsFileUnusable, .unsupported, .threadRefused, .local, .other:
+                return nil
             }
         }
     }
