@@ -1,9 +1,9 @@
 import Foundation
 import Testing
-import TowlineCore
 import TowlineEngine
 
 @testable import Towline
+@testable import TowlineCore
 
 /// The state of a download after its transfer ended, and the delay before a retry.
 @Suite struct DownloadEndTests {
@@ -69,6 +69,25 @@ import TowlineEngine
         let end = Self.failure(TowlineError(.transient, "reset"), &waits, of: download)
         #expect(end.intent == intent && end.state == state && end.wait == nil)
         #expect(intent.endState == state)
+    }
+
+    /// The remaining time of a wait decreases all the time. Only a new end of the wait is a change.
+    @Test func theRemainingTimeOfAWaitIsNotAChange() throws {
+        let download = try Self.download()
+        var transfer = TransferSnapshot()
+        transfer.state = .waiting(.retry)
+        transfer.wait = .init(remaining: .seconds(10), reason: "the server is busy")
+        download.progressed(transfer)
+        let end = try #require(download.snapshot.waitsUntil)
+        for milliseconds in stride(from: -400, through: 400, by: 100) {
+            transfer.wait?.remaining = .seconds(10) + .milliseconds(milliseconds)
+            download.progressed(transfer)
+            #expect(download.takeDirtySnapshot() == nil)
+        }
+        #expect(download.snapshot.waitsUntil == end)
+        transfer.wait?.remaining = .seconds(20)
+        download.progressed(transfer)
+        #expect(download.takeDirtySnapshot()?.waitsUntil.map { $0.timeIntervalSince(end) > 9 } == true)
     }
 
     @Test func theDelayDoublesUpToFiveMinutes() {

@@ -25,6 +25,23 @@ import Towline
         await site.server.stop()
     }
 
+    /// The number of received bytes stays in the snapshots after the end, until the process ends.
+    @Test func theReceivedBytesOfAFinishedDownloadAreKnown() async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        var downloader = try await site.downloader()
+        var download = try await downloader.add(try site.request("/file"))
+        let finished = try await download.reaches { $0.state == .finished }
+        #expect(finished.receivedBytes >= Self.version.length)
+        #expect(try await download.snapshot.receivedBytes == finished.receivedBytes)
+        #expect(try await downloader.page().downloads.map(\.receivedBytes) == [finished.receivedBytes])
+        await downloader.close()
+        downloader = try await site.downloader()
+        download = try #require(try await downloader.download(download.id))
+        #expect(try await download.snapshot.receivedBytes == 0)
+        await downloader.close()
+        await site.server.stop()
+    }
+
     @Test func aNumberOfTriesIsALimit() async throws {
         let site = try await Site(["/file": Resource(Self.version, behaviour: .always(.status(503)))])
         let downloader = try await site.downloader()
@@ -46,6 +63,24 @@ import Towline
         _ = try await download.file
         #expect(site.holds("file", Self.version))
         await downloader.close()
+        await site.server.stop()
+    }
+
+    @Test func aWaitingDownloadCausesFewEvents() async throws {
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .first(1, .retryAfter("9")))])
+        let downloader = try await site.downloader()
+        let download = try await downloader.add(try site.request("/file"))
+        try await download.reaches { $0.state == .waiting(.server) }
+        let events = downloader.events
+        let counter = Task {
+            var count = 0
+            for await case .changed in events { count += 1 }
+            return count
+        }
+        // The number of events in a time is measured, so the time must pass.
+        try await Task.sleep(for: .seconds(3))
+        await downloader.close()
+        #expect(await counter.value <= 3)
         await site.server.stop()
     }
 

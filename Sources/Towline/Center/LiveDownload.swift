@@ -1,3 +1,4 @@
+import Foundation
 internal import Logging
 import Synchronization
 import TowlineCore
@@ -28,6 +29,8 @@ final class LiveDownload: TransferObserver {
         var record: RegisteredDownload
         var request: DownloadRequest
         var transfer = TransferSnapshot()
+        /// The end of the current wait; `nil` if the transfer does not wait.
+        var waitsUntil: Date?
         var isDirty = false
         var entries: [TimelineNote] = []
         /// A change that could not be written to the registry. The next change includes it.
@@ -39,6 +42,20 @@ final class LiveDownload: TransferObserver {
         var ending: (@Sendable () -> Void)?
         var isOver = false
         var endState: RegisteredState?
+
+        /// Replaces the snapshot of the transfer. Returns whether the new one differs in more than the remaining time
+        /// of the same wait, which decreases all the time.
+        mutating func replaceTransfer(with new: TransferSnapshot) -> Bool {
+            var old = transfer
+            transfer = new
+            let end = new.wait.map { Date(timeIntervalSinceNow: $0.remaining / .seconds(1)) }
+            if let wait = new.wait, let end, let waitsUntil, abs(end.timeIntervalSince(waitsUntil)) < 1 {
+                old.wait?.remaining = wait.remaining
+            } else {
+                waitsUntil = end
+            }
+            return old != new
+        }
     }
 
     let id: DownloadID
@@ -75,11 +92,8 @@ final class LiveDownload: TransferObserver {
             // The center publishes the end with its reason after the registry has stored the end.
             if Self.isEnd(snapshot.state) { snapshot.state = fields.transfer.state }
             let isNews = snapshot.state != fields.transfer.state || snapshot.name != fields.transfer.name
-            fields.transfer = snapshot
-            guard isNews else {
-                fields.isDirty = true
-                return nil
-            }
+            if fields.replaceTransfer(with: snapshot) { fields.isDirty = true }
+            guard isNews else { return nil }
             fields.isDirty = false
             return Self.snapshot(fields)
         }
@@ -277,7 +291,7 @@ final class LiveDownload: TransferObserver {
     var endState: RegisteredState? { fields.withLock { $0.endState } }
 
     private static func snapshot(_ fields: Fields) -> DownloadSnapshot {
-        DownloadSnapshot(fields.record, fields.transfer)
+        DownloadSnapshot(fields.record, fields.transfer, waitsUntil: fields.waitsUntil)
     }
 }
 

@@ -58,9 +58,9 @@ extension DownloadSnapshot {
         name = journal.name
     }
 
-    /// Creates the snapshot of a running download from its entry in the registry and the newer snapshot of its
-    /// transfer.
-    init(_ record: RegisteredDownload, _ transfer: TransferSnapshot) {
+    /// Creates the snapshot of a running download from its entry in the registry, the newer snapshot of its transfer,
+    /// and the end of the transfer's wait.
+    init(_ record: RegisteredDownload, _ transfer: TransferSnapshot, waitsUntil: Date?) {
         self.init(record)
         state = transfer.state
         error = nil
@@ -73,7 +73,7 @@ extension DownloadSnapshot {
         connections = transfer.connections
         canPauseWithoutLoss = transfer.startsOverBecause == nil || transfer.heldBytes == 0
         reason = transfer.wait?.reason
-        waitsUntil = transfer.wait.map { Date(timeIntervalSinceNow: $0.remaining / .seconds(1)) }
+        self.waitsUntil = waitsUntil
     }
 }
 

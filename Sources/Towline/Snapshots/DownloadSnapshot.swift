@@ -13,7 +13,8 @@ public struct DownloadSnapshot: Hashable, Sendable, Identifiable, Codable {
     public var name: String?
     /// The state of the download, such as queued, downloading or finished.
     public var state: DownloadState
-    /// The latest time when a waiting download is retried; `nil` if the download does not wait.
+    /// The latest time when a waiting download is retried, accurate to a second; `nil` if the download does not wait, or
+    /// is being retried.
     public var waitsUntil: Date?
     /// The reason why the download waits, was restarted or failed, as text; `nil` without such a reason.
     public var reason: String?
@@ -23,8 +24,9 @@ public struct DownloadSnapshot: Hashable, Sendable, Identifiable, Codable {
     public var completeLength: Int64?
     /// The number of downloaded bytes that are kept, including bytes from before a pause or a relaunch.
     public var heldBytes: Int64
-    /// The number of bytes received since the download last started, including bytes that were received more than once;
-    /// 0 while the download does not run.
+    /// The number of bytes received since this process last started the download, including bytes that were received
+    /// more than once. The value stays after the end of the download. It is 0 if this process has not started the
+    /// download, for example after a relaunch, or if more than 2000 downloads have ended since.
     public var receivedBytes: Int64
     /// The smoothed rate in bytes per second; `nil` while no bytes arrive.
     public var rate: Double?

@@ -103,12 +103,7 @@ struct DownloadList: Sendable {
     /// Returns the snapshots of the downloads with these registry entries, in the same order.
     func snapshots(of records: [RegisteredDownload]) async -> [DownloadSnapshot] {
         let held = await held(records)
-        return records.map { snapshot(of: $0, held: held[$0.id] ?? nil) }
-    }
-
-    /// Returns the snapshot of a download with this registry entry, and the summary of its journal if it has one.
-    func snapshot(of record: RegisteredDownload, held: JournalSummary?) -> DownloadSnapshot {
-        running.snapshot(of: record.id) ?? DownloadSnapshot(record, held)
+        return records.map { running.snapshot(of: $0, held: held[$0.id] ?? nil) }
     }
 
     /// Returns the journal summaries of downloads, by identifier. Downloads with a transfer are missing.

@@ -161,7 +161,9 @@ struct DownloadEnd {
         if let name = change.name { record.name = name }
         if let length = change.completeLength { record.completeLength = length }
         if let held = change.heldBytes { record.heldBytes = held }
-        return DownloadSnapshot(record)
+        var snapshot = DownloadSnapshot(record)
+        snapshot.receivedBytes = download.progress.received
+        return snapshot
     }
 }
 

@@ -214,7 +214,7 @@ actor DownloadScheduler {
         // Reading a journal takes time. The last published snapshot must be the newest.
         guard let records = try? await registry.downloads(ids) else { return }
         for record in records {
-            hub.publish(running.snapshot(of: record.id) ?? DownloadSnapshot(record, held[record.id] ?? nil))
+            hub.publish(running.snapshot(of: record, held: held[record.id] ?? nil))
         }
     }
 

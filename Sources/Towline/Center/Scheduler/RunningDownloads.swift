@@ -29,8 +29,14 @@ final class RunningDownloads: Sendable {
         /// The downloads that are being marked as active in the registry. After these tasks, the transfers exist.
         var claims: [DownloadID: Task<Void, Never>] = [:]
         var isClosed = false
+        /// The numbers of bytes that the last transfers received, in two parts: when `received` is full, it replaces
+        /// `receivedEarlier`.
+        var received: [DownloadID: Int64] = [:]
+        var receivedEarlier: [DownloadID: Int64] = [:]
     }
 
+    /// The maximum number of entries in `received`.
+    private static let maximumReceived = 2000
     private let state = Mutex(Contents())
 
     // MARK: Closing
@@ -67,8 +73,15 @@ final class RunningDownloads: Sendable {
         return entry.end?.snapshot ?? entry.download.snapshot
     }
 
-    /// Returns whether a download has no transfer and none is being started, so that its state in the registry is
-    /// valid.
+    /// Returns the snapshot of a download with this registry entry, and the summary of its journal if it has one.
+    func snapshot(of record: RegisteredDownload, held: JournalSummary?) -> DownloadSnapshot {
+        if let snapshot = snapshot(of: record.id) { return snapshot }
+        var snapshot = DownloadSnapshot(record, held)
+        snapshot.receivedBytes = state.withLock { $0.received[record.id] ?? $0.receivedEarlier[record.id] ?? 0 }
+        return snapshot
+    }
+
+    /// Returns whether a download has no transfer and none is being started.
     func isFree(_ id: DownloadID) -> Bool { state.withLock { $0.entries[id] == nil && $0.claims[id] == nil } }
 
     /// Returns the task that runs the transfer of `download`; `nil` if its result is in the registry.
@@ -79,8 +92,18 @@ final class RunningDownloads: Sendable {
 
     var runs: [Task<Void, Never>] { state.withLock { $0.entries.values.map(\.run) } }
 
-    /// Removes a download whose result is in the registry, so that it no longer counts as running.
-    func remove(_ id: DownloadID) { state.withLock { $0.entries[id] = nil } }
+    /// Removes a download whose result is in the registry, and keeps the number of bytes that its transfer received.
+    func remove(_ id: DownloadID) {
+        let received = self[id]?.progress.received ?? 0
+        state.withLock { state in
+            state.entries[id] = nil
+            if state.received.count >= Self.maximumReceived {
+                state.receivedEarlier = state.received
+                state.received = [:]
+            }
+            state.received[id] = received
+        }
+    }
 
     // MARK: Starting
 
