@@ -39,8 +39,17 @@ public final class Downloader: Sendable {
     /// - Throws: `registryBusy` if another process has the state directory open; `unsupportedRegistry` if a newer
     ///   version wrote the registry, which is then left unchanged; `registryFailure` if the registry can be neither
     ///   read nor rebuilt.
-    public init(
+    public convenience init(
         stateDirectory: URL, configuration: Configuration = Configuration(), transport: DownloadTransport = .curl
+    ) async throws(TowlineError) {
+        try await self.init(
+            stateDirectory: stateDirectory, configuration: configuration, transport: transport,
+            monitor: SystemNetwork.monitor())
+    }
+
+    /// Opens the list with a network monitor, which this object closes.
+    init(
+        stateDirectory: URL, configuration: Configuration, transport: DownloadTransport, monitor: any NetworkMonitor
     ) async throws(TowlineError) {
         await TimerReserve.fill()
         let files = LocalFiles(storage: FileStorage(keptFree: Self.keptFree))
@@ -57,11 +66,11 @@ public final class Downloader: Sendable {
             configuration: configuration, hub: hub)
         self.hub = hub
         notices = registry.notices
-        monitor = SystemNetwork.monitor()
+        self.monitor = monitor
         do throws(TowlineError) {
             try await center.launch()
             // Called after the launch, because a change of the network starts downloads.
-            await center.watchNetwork(monitor.changes())
+            await center.watchNetwork(monitor)
         } catch {
             await monitor.close()
             await center.close()
@@ -170,6 +179,18 @@ public final class Downloader: Sendable {
     /// Each use returns a new sequence; any number of readers is possible. A slow reader misses intermediate changes,
     /// but always receives the last change of each download. A slow reader does not slow down the downloads.
     public var events: DownloadEvents { DownloadEvents(mailbox: hub.mailbox()) }
+
+    // MARK: Network
+
+    /// The state of the network of this machine. A change is visible within two seconds.
+    public var network: NetworkState { monitor.state }
+
+    /// The changes of ``network`` from now on. Each use returns a new sequence; any number of readers is possible. A
+    /// slow reader misses intermediate changes.
+    public var networkChanges: NetworkChanges {
+        let states = monitor.changes()
+        return NetworkChanges(states: states, first: monitor.state)
+    }
 
     // MARK: All downloads
 

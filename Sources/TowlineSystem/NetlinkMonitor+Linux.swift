@@ -1,6 +1,7 @@
 import CTowline
 import Glibc
 import Synchronization
+package import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
@@ -25,7 +26,9 @@ package final class NetlinkMonitor: NetworkMonitor {
 
     deinit { watch.stop() }
 
-    package func changes() -> AsyncStream<Void> { watch.changes() }
+    package var state: NetworkState { watch.network }
+
+    package func changes() -> AsyncStream<NetworkState> { watch.changes() }
 
     package func close() async {
         watch.stop()
@@ -39,8 +42,9 @@ private final class NetworkWatch: Sendable {
     private struct Observers {
         var isStopping = false
         var isOver = false
+        var network = NetworkState.available
         var next = 0
-        var readers: [Int: AsyncStream<Void>.Continuation] = [:]
+        var readers: [Int: AsyncStream<NetworkState>.Continuation] = [:]
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -62,6 +66,8 @@ private final class NetworkWatch: Sendable {
         self.socket = socket
         wakeReader = ends[0]
         wakeWriter = ends[1]
+        // Read after the socket exists, so that no change is missed.
+        state.withLock { $0.network = SystemNetwork.state() }
     }
 
     /// Closes the descriptors. Called if the thread could not be started.
@@ -78,8 +84,10 @@ private final class NetworkWatch: Sendable {
 
     // MARK: From other threads
 
-    func changes() -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    var network: NetworkState { state.withLock { $0.network } }
+
+    func changes() -> AsyncStream<NetworkState> {
+        let (stream, continuation) = AsyncStream<NetworkState>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let number = state.withLock { state -> Int? in
             guard !state.isStopping else { return nil }
             state.next += 1
@@ -127,7 +135,12 @@ private final class NetworkWatch: Sendable {
                 guard wait(milliseconds: left) else { return finish() }
                 _ = drain()
             }
-            for reader in state.withLock({ Array($0.readers.values) }) { reader.yield() }
+            let network = SystemNetwork.state()
+            let readers = state.withLock { state in
+                state.network = network
+                return Array(state.readers.values)
+            }
+            for reader in readers { reader.yield(network) }
         }
         finish()
     }

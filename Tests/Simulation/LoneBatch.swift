@@ -9,7 +9,7 @@ package protocol DownloadRunner: Sendable {
     /// Ends it soon.
     func stop(_ purpose: StopPurpose)
     /// The network changed.
-    func nudge()
+    func nudge(_ network: NetworkState)
 }
 
 extension TransferRunner: DownloadRunner {}
@@ -46,7 +46,7 @@ package final class LoneBatch: DownloadRunner, BatchObserver {
     }
 
     package func stop(_ purpose: StopPurpose) { runner.withLock { $0 }?.stop() }
-    package func nudge() {}
+    package func nudge(_ network: NetworkState) {}
 
     package func started(_ number: Int, _ options: DownloadOptions) {}
     package func progressed(_ number: Int, _ snapshot: TransferSnapshot) { observer.progressed(snapshot) }

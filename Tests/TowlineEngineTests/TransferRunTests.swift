@@ -97,7 +97,7 @@ import TransferSimulation
             $0.retryWait = .seconds(100)
         } during: { runner, observer in
             await observer.wait { $0.wait != nil }
-            runner.nudge()
+            runner.nudge(.available)
         }
         expectFile(site, outcome)
         let times = site.server.requests.map(\.time)

@@ -22,6 +22,11 @@ private final class MonitoredNetwork: Sendable {
 
     func ip(_ arguments: String...) async throws { try await Self.run(["/usr/sbin/ip", "-n", name] + arguments) }
 
+    /// Runs a command whose arguments are separated by spaces.
+    func ip(_ command: String) async throws {
+        try await Self.run(["/usr/sbin/ip", "-n", name] + command.split(separator: " ").map(String.init))
+    }
+
     func remove() async throws {
         await monitor.close()
         try await Self.ip("netns", "del", name)
@@ -82,6 +87,32 @@ struct NetworkMonitorTests {
         }
     }
 
+    @Test("the network is unavailable while no interface other than loopback is connected and has a route")
+    func states() async throws {
+        try await with { network in
+            var changes = network.monitor.changes().makeAsyncIterator()
+            func reach(_ state: NetworkState, _ command: String) async throws {
+                try await network.ip(command)
+                // One command may cause several changes. The time limit of the suite ends a wait for a missing one.
+                while network.monitor.state != state { #expect(await changes.next() != nil) }
+            }
+            #expect(network.monitor.state == .unavailable)
+            try await network.ip("link set lo up")
+            try await network.ip("link add one type veth peer name two")
+            try await network.ip("link set two up")
+            try await network.ip("addr add 10.78.0.1/24 dev one")
+            try await reach(.available, "link set one up")
+            try await reach(.unavailable, "link set one down")
+            try await reach(.available, "link set one up")
+            // The link has no carrier, as if the cable were disconnected at the other end.
+            try await reach(.unavailable, "link set two down")
+            try await reach(.available, "link set two up")
+            try await reach(.unavailable, "addr del 10.78.0.1/24 dev one")
+            try await reach(.available, "addr add fd00::1/64 dev one nodad")
+            try await reach(.unavailable, "link del one")
+        }
+    }
+
     @Test("a hundred changes at once are reported as a few, and unread changes do not accumulate")
     func coalesced() async throws {
         try await with { network in
@@ -132,7 +163,7 @@ struct NetworkMonitorTests {
 
     @Test("releasing a monitor ends its streams")
     func dropped() async throws {
-        var stream: AsyncStream<Void>?
+        var stream: AsyncStream<NetworkState>?
         do {
             let monitor = try #require(NetlinkMonitor())
             stream = monitor.changes()
@@ -149,5 +180,18 @@ struct NetworkMonitorTests {
         while await changes.next() != nil {}
         var ended = monitor.changes().makeAsyncIterator()
         #expect(await ended.next() == nil)
+    }
+
+    @Test("the ticking monitor reports a change of the state soon")
+    func tickingState() async throws {
+        let network = Mutex(NetworkState.available)
+        let monitor = TickingMonitor(poll: .milliseconds(1)) { network.withLock { $0 } }
+        var changes = monitor.changes().makeAsyncIterator()
+        for state in [NetworkState.unavailable, .available] {
+            network.withLock { $0 = state }
+            #expect(await changes.next() == state)
+            #expect(monitor.state == state)
+        }
+        await monitor.close()
     }
 }

@@ -91,6 +91,9 @@ int towline_move(const char *from, const char *to);
 
 /// Returns a nonblocking netlink socket that reports every change of links, addresses and routes.
 int towline_watch_network(void);
+/// Returns 1 if an interface other than loopback is up, has a carrier and has a route, 0 if not, and -errno if the routes
+/// of the network namespace of this thread cannot be read. IPv6 link-local and multicast routes do not count.
+int towline_has_network(void);
 /// Returns 1 if the kernel delivers packets for an address to this machine (a route of type local, broadcast, anycast
 /// or multicast), 0 if not, and -errno if the query fails. `address`: 4 or 16 bytes.
 int towline_is_delivered_here(int family, const void *address);

@@ -350,8 +350,8 @@ final class DownloadCenter: Sendable {
     /// Restores what an earlier process left in the registry, and starts queued downloads.
     func launch() async throws(TowlineError) { try await scheduler.launch() }
 
-    /// Retries downloads that wait for the network after each element of `changes`, until this sequence ends.
-    func watchNetwork(_ changes: AsyncStream<Void>) async { await scheduler.watchNetwork(changes) }
+    /// Informs the downloads of each change that `monitor` reports, until it is closed.
+    func watchNetwork(_ monitor: any NetworkMonitor) async { await scheduler.watchNetwork(monitor) }
 
     /// Stops all transfers and follow-ups and waits for their end. The next launch resumes them.
     func close() async { await scheduler.close() }

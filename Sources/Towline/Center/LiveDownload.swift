@@ -29,6 +29,8 @@ final class LiveDownload: TransferObserver {
         var record: RegisteredDownload
         var request: DownloadRequest
         var transfer = TransferSnapshot()
+        var network: NetworkState
+        var outage: Outage
         /// The end of the current wait; `nil` if the transfer does not wait.
         var waitsUntil: Date?
         var isDirty = false
@@ -65,15 +67,21 @@ final class LiveDownload: TransferObserver {
     private let logger: Logger?
     private let fields: Mutex<Fields>
 
-    init(_ record: RegisteredDownload, _ request: DownloadRequest, hub: SnapshotHub, logger: Logger?) {
+    init(
+        _ record: RegisteredDownload, _ request: DownloadRequest, hub: SnapshotHub, logger: Logger?,
+        network: NetworkState = .available, outage: DownloadState.WaitReason? = nil
+    ) {
         id = record.id
         self.logger = logger
         self.hub = hub
         var transfer = TransferSnapshot()
-        transfer.state = .connecting
+        transfer.state = outage.map { .waiting($0) } ?? .connecting
         transfer.heldBytes = record.heldBytes
         transfer.completeLength = record.completeLength
-        fields = Mutex(Fields(record: record, request: request, transfer: transfer))
+        fields = Mutex(
+            Fields(
+                record: record, request: request, transfer: transfer, network: network,
+                outage: Outage(outage, now: .now)))
     }
 
     // MARK: Reports of the transfer
@@ -91,6 +99,8 @@ final class LiveDownload: TransferObserver {
             if snapshot.state == .connecting, snapshot.heldBytes == 0 { snapshot.heldBytes = fields.record.heldBytes }
             // The center publishes the end with its reason after the registry has stored the end.
             if Self.isEnd(snapshot.state) { snapshot.state = fields.transfer.state }
+            snapshot.state = fields.outage.state(snapshot, fields.network, now: .now)
+            if case .waiting = snapshot.state { (snapshot.rate, snapshot.remaining) = (nil, nil) }
             let isNews = snapshot.state != fields.transfer.state || snapshot.name != fields.transfer.name
             if fields.replaceTransfer(with: snapshot) { fields.isDirty = true }
             guard isNews else { return nil }
@@ -198,12 +208,21 @@ final class LiveDownload: TransferObserver {
     /// Sets the runner, the object that runs the transfer. Stops the runner at once if a command has already asked for
     /// the end of the transfer.
     func begin(_ runner: TransferRunner) {
-        let isWanted = fields.withLock { fields -> Bool in
+        let (isWanted, network) = fields.withLock { fields in
             fields.runner = runner
-            if case .none = fields.intent { return true }
-            return false
+            return (fields.intent == .none, fields.network)
         }
+        if network == .unavailable { runner.nudge(network) }
         if !isWanted { runner.stop(intent.purpose) }
+    }
+
+    /// Informs the transfer of a change of the machine's network.
+    func networkChanged(_ network: NetworkState) {
+        let runner = fields.withLock { fields in
+            fields.network = network
+            return fields.runner
+        }
+        runner?.nudge(network)
     }
 
     /// Ends the transfer soon for this reason. A reason with a higher rank, such as cancel after pause, replaces an
@@ -255,6 +274,9 @@ final class LiveDownload: TransferObserver {
         }
     }
 
+    /// The wait that the download shows after a failure, until bytes arrive; `nil` if bytes have arrived.
+    var outage: DownloadState.WaitReason? { fields.withLock { $0.outage.wait } }
+
     /// The request of the download, with its latest changes.
     var request: DownloadRequest { fields.withLock { $0.request } }
 
@@ -291,7 +313,9 @@ final class LiveDownload: TransferObserver {
     var endState: RegisteredState? { fields.withLock { $0.endState } }
 
     private static func snapshot(_ fields: Fields) -> DownloadSnapshot {
-        DownloadSnapshot(fields.record, fields.transfer, waitsUntil: fields.waitsUntil)
+        var snapshot = DownloadSnapshot(fields.record, fields.transfer, waitsUntil: fields.waitsUntil)
+        if case .waiting = snapshot.state, snapshot.reason == nil { snapshot.reason = fields.outage.reason }
+        return snapshot
     }
 }
 

@@ -23,11 +23,11 @@ public enum DownloadState: Hashable, Sendable {
 
     /// The reason why a download waits.
     public enum WaitReason: String, Hashable, Sendable, Codable {
-        /// The delay before the next attempt after a failure.
+        /// The server answered with an error. The state stays, also during further attempts, until bytes arrive.
         case retry
         /// The delay that the server requested (`Retry-After`).
         case server
-        /// No network connection to the server.
+        /// No network connection to the server. The state stays, also during further attempts, until bytes arrive.
         case network
         /// Not enough free disk space.
         case diskSpace

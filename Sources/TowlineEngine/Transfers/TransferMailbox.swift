@@ -20,8 +20,8 @@ final class TransferMailbox: Sendable {
         case look
         /// The regular time to check timeouts, checkpoints and progress has come.
         case tick
-        /// The network of the machine has changed, so a waiting transfer may retry now.
-        case nudge
+        /// The network of the machine has changed to this state, so a waiting transfer may retry now.
+        case nudge(NetworkState)
         /// The byte ranges that readers of the unfinished file want have changed.
         case wanted
         /// The transfer must stop. The purpose says whether its last bytes must be made durable.

@@ -157,7 +157,7 @@ final class TransferRun {
             }
             if ending == nil, options.durable { checkpoints.startIfDue(part, bytes: machine.receivedBytes) }
             ticker.sleep(for: sleepTime)
-        case .nudge: step(.networkChanged)
+        case .nudge(let network): step(.networkChanged(network))
         case .wanted: step(.wanted(readers.wanted))
         case .stop(let purpose):
             checkpoints.stopPurpose = purpose

@@ -55,9 +55,10 @@ package actor TransferRunner {
     /// Changes this transfer's own rate limit, in bytes per second; 0: no limit.
     package nonisolated func setRateLimit(_ rate: Int64) { limiter.setRate(rate) }
 
-    /// Reports that the machine's network changed: a wait before the next attempt ends now, unless the server asked for
-    /// the wait. Cheap, and allowed at any time.
-    package nonisolated func nudge() { mailbox.post(.nudge) }
+    /// Reports that the machine's network changed. If it is available, a wait before the next attempt ends now, unless
+    /// the server asked for the wait. If it was unavailable before, connections without bytes are replaced. Cheap, and
+    /// allowed at any time.
+    package nonisolated func nudge(_ network: NetworkState) { mailbox.post(.nudge(network)) }
 
     /// The byte ranges that are written, and those that running attempts request, for display.
     package var segments: DownloadSegments { DownloadSegments(of: transfer.machine) }

@@ -49,5 +49,5 @@ final class Download: Sendable {
 
     func stop(_ purpose: StopPurpose = .pause) { runner.stop(purpose) }
 
-    func nudge() { runner.nudge() }
+    func nudge() { runner.nudge(.available) }
 }

@@ -1,6 +1,6 @@
 import FaultServer
 import Foundation
-import Towline
+@testable import Towline
 
 /// A server, a state directory and a folder for downloads.
 final class Site: Sendable {
@@ -19,12 +19,16 @@ final class Site: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: root) }
 
-    func downloader(_ change: (inout Downloader.Configuration) -> Void = { _ in }) async throws -> Downloader {
+    func downloader(
+        monitor: ScriptedMonitor? = nil, _ change: (inout Downloader.Configuration) -> Void = { _ in }
+    ) async throws -> Downloader {
         var configuration = Downloader.Configuration()
         configuration.snapshotInterval = .seconds(0.05)
         configuration.networkRetryInterval = .seconds(0.2)
         change(&configuration)
-        return try await Downloader(stateDirectory: root.appendingPathComponent("state"), configuration: configuration)
+        let state = root.appendingPathComponent("state")
+        guard let monitor else { return try await Downloader(stateDirectory: state, configuration: configuration) }
+        return try await Downloader(stateDirectory: state, configuration: configuration, monitor: monitor)
     }
 
     func request(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) throws -> DownloadRequest {

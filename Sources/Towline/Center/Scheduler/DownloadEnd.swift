@@ -91,7 +91,7 @@ struct DownloadEnd {
         }
         switch error.code {
         case .transient where download.request.maximumTries == nil:
-            setWait(for: .network, error.message, &waits, configuration)
+            setWait(for: download.outage == .retry ? .retry : .network, error.message, &waits, configuration)
         case .diskFull: setWait(for: .diskSpace, error.message, &waits, configuration)
         case .cancelled: change.state = .init(.paused)
         default:

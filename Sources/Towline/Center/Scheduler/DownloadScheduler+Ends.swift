@@ -44,7 +44,8 @@ extension DownloadScheduler {
     /// Starts the timer for the end of the earliest wait, when the waiting download is queued again.
     func setAlarm() {
         guard !running.isClosed else { return waits.stopTimer() }
-        waits.startTimer { [self] in await waitsAreOver { $0.until <= .now } }
+        // A task of its own: a new alarm cancels the task of the timer.
+        waits.startTimer { [self] in await Task { await waitsAreOver { $0.until <= .now } }.value }
     }
 
     private func waitsAreOver(_ isOver: @Sendable (RetryWaits.Wait) -> Bool) async {
@@ -68,9 +69,10 @@ extension DownloadScheduler {
             // The download continues to wait until the list can be written.
             waits.restore(ready, until: .now + RegistryFailures.retryInterval)
         }
-        for id in ready.keys { await publish(id) }
+        // A download that starts at once continues to show its wait, without a moment in the queue.
+        await startQueued().value
+        for id in ready.keys where running[id] == nil { await publish(id) }
         setAlarm()
-        startQueued()
     }
 
     private func isStillFull(_ id: DownloadID) async -> Bool {
@@ -80,17 +82,20 @@ extension DownloadScheduler {
         return free < max(length - record.heldBytes, 1 << 20)
     }
 
-    /// Retries all downloads that wait for the network, and ends the retry delays of running transfers. Called when the
-    /// network changes.
-    private func networkChanged() {
+    /// Informs the running transfers of a change of the network. If the network is available, also retries all downloads
+    /// that wait after a failure.
+    private func networkChanged(_ network: NetworkState) {
         guard !running.isClosed else { return }
-        for download in running.all { download.runner?.nudge() }
-        Task { await waitsAreOver { $0.code == .network } }
+        for download in running.setNetwork(network) { download.networkChanged(network) }
+        guard network == .available else { return }
+        Task { await waitsAreOver { $0.code == .network || $0.code == .retry } }
     }
 
-    /// Retries downloads that wait for the network after each element of `changes`, until this sequence ends.
-    func watchNetwork(_ changes: AsyncStream<Void>) {
-        Task { for await _ in changes { networkChanged() } }
+    /// Informs the downloads of each change that `monitor` reports, until it is closed.
+    func watchNetwork(_ monitor: any NetworkMonitor) {
+        let changes = monitor.changes()
+        if monitor.state == .unavailable { networkChanged(.unavailable) }
+        Task { for await network in changes { networkChanged(network) } }
     }
 
     // MARK: Launch

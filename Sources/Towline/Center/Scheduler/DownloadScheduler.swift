@@ -25,7 +25,8 @@ actor DownloadScheduler {
 
     /// The state of the background task that takes queued downloads from the registry and starts them.
     private struct Pump {
-        var isRunning = false
+        /// `nil` if no task is running.
+        var task: Task<Void, Never>?
         /// `true` if the running task must look for queued downloads once more, because a download was queued or a slot
         /// became free.
         var mustRepeat = false
@@ -59,20 +60,22 @@ actor DownloadScheduler {
     // MARK: Running
 
     /// Starts as many queued downloads as the limits allow, in a background task. A call while this task runs makes it
-    /// look for queued downloads once more.
-    func startQueued() {
-        guard !pump.isRunning else {
+    /// look for queued downloads once more. Returns this task.
+    @discardableResult
+    func startQueued() -> Task<Void, Never> {
+        if let task = pump.task {
             pump.mustRepeat = true
-            return
+            return task
         }
-        pump.isRunning = true
-        Task {
+        let task = Task {
             repeat {
                 pump.mustRepeat = false
                 await fill()
             } while pump.mustRepeat && !running.isClosed
-            pump.isRunning = false
+            pump.task = nil
         }
+        pump.task = task
+        return task
     }
 
     private func fill() async {
@@ -119,7 +122,9 @@ actor DownloadScheduler {
             var record = record
             record.state = .active
             let request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
-            let download = LiveDownload(record, request, hub: hub, logger: configuration.logger)
+            let download = LiveDownload(
+                record, request, hub: hub, logger: configuration.logger, network: running.network,
+                outage: waits.outage(of: record.id))
             let run = Task {
                 hub.publish(download.snapshot)
                 await self.run(download)

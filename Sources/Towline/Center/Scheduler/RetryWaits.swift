@@ -13,8 +13,9 @@ struct RetryWaits {
     private static let longestDelay = Duration.seconds(300)
 
     private var waits: [DownloadID: Wait] = [:]
-    /// The number of consecutive waits of each download, which lengthens the next wait. A received byte resets it.
-    private var counts: [DownloadID: Int] = [:]
+    /// The number of consecutive waits of each download, which lengthens the next wait, and the reason of the last one.
+    /// A received byte resets both.
+    private var counts: [DownloadID: (number: Int, code: WaitCode)] = [:]
     /// The task that waits for the end of the earliest wait and then queues the downloads whose waits are over.
     private var timer: Task<Void, Never>?
 
@@ -22,13 +23,20 @@ struct RetryWaits {
     /// each further network failure.
     mutating func nextDelay(_ id: DownloadID, _ code: WaitCode, _ configuration: Downloader.Configuration) -> Duration {
         let count = count(of: id)
-        counts[id] = count + 1
+        counts[id] = (count + 1, code)
         if code == .diskSpace { return configuration.diskRetryInterval }
         return min(Self.longestDelay, configuration.networkRetryInterval * (1 << min(count, 20)))
     }
 
-    /// Returns the number of consecutive waits of a download, which lengthens its next wait.
-    func count(of id: DownloadID) -> Int { counts[id, default: 0] }
+    /// Returns the number of consecutive waits of a download.
+    func count(of id: DownloadID) -> Int { counts[id]?.number ?? 0 }
+
+    /// Returns the wait that a download continues to show while it is retried; `nil` if it did not wait for the network
+    /// or the server.
+    func outage(of id: DownloadID) -> DownloadState.WaitReason? {
+        guard let code = counts[id]?.code, code != .diskSpace else { return nil }
+        return code.reason
+    }
 
     /// Resets the number of consecutive waits of a download, so that its next wait is short again.
     mutating func resetCount(of id: DownloadID) { counts[id] = nil }

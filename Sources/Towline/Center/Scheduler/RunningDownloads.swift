@@ -29,6 +29,7 @@ final class RunningDownloads: Sendable {
         /// The downloads that are being marked as active in the registry. After these tasks, the transfers exist.
         var claims: [DownloadID: Task<Void, Never>] = [:]
         var isClosed = false
+        var network = NetworkState.available
         /// The numbers of bytes that the last transfers received, in two parts: when `received` is full, it replaces
         /// `receivedEarlier`.
         var received: [DownloadID: Int64] = [:]
@@ -64,6 +65,17 @@ final class RunningDownloads: Sendable {
 
     /// Returns the downloads with a transfer that belong to a group; all if `group` is `nil`.
     func all(in group: String?) -> [LiveDownload] { all.filter { group == nil || $0.share.group == group } }
+
+    /// The state of the network as last reported to the downloads.
+    var network: NetworkState { state.withLock { $0.network } }
+
+    /// Sets the state of the network, and returns the downloads with a transfer.
+    func setNetwork(_ network: NetworkState) -> [LiveDownload] {
+        state.withLock { state in
+            state.network = network
+            return state.entries.values.map(\.download)
+        }
+    }
 
     var isEmpty: Bool { state.withLock { $0.entries.isEmpty } }
 

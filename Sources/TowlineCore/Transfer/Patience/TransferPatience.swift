@@ -13,6 +13,10 @@ struct TransferPatience: Sendable {
     var waitReason = ""
     /// `true` if the server requested the current wait.
     var waitsForServer = false
+    /// `true` if the current wait follows a failure of the network, not an answer of the server.
+    var lacksNetwork = false
+    /// `true` while the computer has no network.
+    var isNetworkLost = false
     /// The attempt whose slow response was reported to the user, so that each is reported once.
     var announcedSilence: AttemptID?
     /// The offset at which a response that cannot be resumed last broke. A break at the same offset suggests a wrong
@@ -93,6 +97,7 @@ struct TransferPatience: Sendable {
             waitReason += ", attempt \(tried) of \(allowed)"
         }
         waitsForServer = failure.wait != nil
+        lacksNetwork = failure.cause != nil
         if hasMirrors, failures < sources.primary.failures, !beginsAnew { return [] }
         let who = hasMirrors ? "\(sources.primary.url): " : ""
         // If another source is available, the next request may go there, and at another time.
@@ -126,7 +131,7 @@ struct TransferPatience: Sendable {
         let delay = terms.retry.backoff.delay(failures: tries, jitter: context.jitter)
         sources.primary.notBefore = context.now + delay
         waitReason = reason + (allowed.map { ", attempt \(tries) of \($0)" } ?? "")
-        waitsForServer = false
+        (waitsForServer, lacksNetwork) = (false, true)
         let text = "\(waitReason); retrying in \(DurationText.inSentence(delay))"
         return Reaction([.notice(TransferNotice(.info, .retrying, text))])
     }
@@ -173,15 +178,28 @@ struct TransferPatience: Sendable {
         return Reaction([], .primaryFailed(error))
     }
 
+    /// The time without a byte after which a connection that was open while the network was lost is replaced.
+    private static let silenceAfterLoss = Duration.seconds(1)
+
     /// Resets the waits and counts of failures after a change of the network, so that the next attempt starts at once:
     /// failures on the old network say little about the new network. A wait that the server asked for stays, because it
-    /// concerns the server. Called while no attempt runs.
-    mutating func networkChanged(_ sources: inout TransferSources, _ changes: inout FileChanges) -> [TransferAction] {
-        guard sources.primary.notBefore != nil, !waitsForServer else { return [] }
-        (failures, changes.discards) = (0, 0)
-        sources.forgetFailures()
+    /// concerns the server. After a loss (`wasLost`), also ends the attempts that receive no bytes: the system may wait
+    /// minutes until it sends on their connections again. Without a loss, running attempts continue.
+    mutating func networkReturned(
+        wasLost: Bool, _ sources: inout TransferSources, _ work: inout TransferWork, _ changes: inout FileChanges,
+        _ context: TransferContext
+    ) -> [TransferAction] {
+        let silent = work.live.filter { wasLost && context.now - $0.lastProgressAt >= Self.silenceAfterLoss }
+        let isWaiting = work.liveCount == 0 && sources.primary.notBefore != nil && !waitsForServer
+        guard isWaiting || !silent.isEmpty else { return [] }
+        var actions: [TransferAction] = []
+        for attempt in silent { actions += work.dismiss(attempt.id) + work.stopSharing(attempt.plan) }
+        if !waitsForServer {
+            (failures, changes.discards) = (0, 0)
+            sources.forgetFailures()
+        }
         let text = "the network connection of this machine changed. Reconnecting to the server now"
-        return [.notice(TransferNotice(.info, .retrying, text))]
+        return actions + [.notice(TransferNotice(.info, .retrying, text))]
     }
 
     /// Records that an attempt at a source wrote bytes.
@@ -201,7 +219,7 @@ struct TransferPatience: Sendable {
         guard discards > 1, restart.keeper == nil, restart.waits else { return }
         let delay = terms.retry.backoff.delay(failures: discards - 1, jitter: jitter)
         sources.primary.notBefore = max(sources.primary.notBefore ?? .zero, now + delay)
-        waitReason = restart.reason
+        (waitReason, lacksNetwork) = (restart.reason, false)
     }
 
     /// Discards the bytes that are not in `durable` after a failed sync: Linux may drop pages whose write-back failed.

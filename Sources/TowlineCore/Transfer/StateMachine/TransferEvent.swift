@@ -27,8 +27,8 @@ package enum TransferEvent: Sendable {
     case verified(mismatches: [ChecksumMismatch])
     /// The file has its final name: the action `publish` succeeded.
     case published
-    /// The computer's network is available again, or changed: a request that failed before may succeed now.
-    case networkChanged
+    /// The computer's network changed. If it is available, a request that failed before may succeed now.
+    case networkChanged(NetworkState)
     /// Readers need these bytes, the most urgent first; they are requested before the rest. Each such event replaces
     /// the previous one.
     case wanted([ByteRange])

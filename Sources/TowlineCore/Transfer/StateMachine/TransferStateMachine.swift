@@ -96,9 +96,11 @@ package struct TransferStateMachine: Sendable {
             return phase == .publishing ? [] : perform(patience.lostBytes(except: durable, error, &work))
         case .verified(let mismatches): return verified(mismatches)
         case .published: return end(.finished)
-        case .networkChanged:
-            guard phase == .running, work.liveCount == 0 else { return [] }
-            return patience.networkChanged(&sources, &evidence.changes)
+        case .networkChanged(let network):
+            let wasLost = patience.isNetworkLost
+            patience.isNetworkLost = network == .unavailable
+            guard phase == .running, network == .available else { return [] }
+            return patience.networkReturned(wasLost: wasLost, &sources, &work, &evidence.changes, context)
         case .wanted(let ranges):
             work.wanted = ranges
             return []

@@ -62,7 +62,7 @@ package enum TransferTrace {
             "sync failed (\(error.message)); only \(durable.count) bytes are saved to disk"
         case .verified(let mismatches): mismatches.isEmpty ? "the checksums match" : "a checksum does not match"
         case .published: "the file has its name"
-        case .networkChanged: "the network changed"
+        case .networkChanged(let network): "the network changed and is \(network)"
         case .wanted(let ranges): "a reader needs \(ranges.map(bytes).joined(separator: ", "))"
         case .stop: "stop"
         }

@@ -19,7 +19,10 @@ extension TransferSnapshot {
                     missing: length - heldBytes, rate: rate, now: now)
             }
         }
-        wait = machine.wait(now: now).map { Wait(remaining: $0, reason: machine.patience.waitReason) }
+        wait = machine.wait(now: now).map { remaining in
+            let patience = machine.patience
+            return Wait(remaining: remaining, reason: patience.waitReason, lacksNetwork: patience.lacksNetwork)
+        }
     }
 }
 

@@ -32,6 +32,8 @@ package struct TransferSnapshot: Hashable, Sendable {
         package var remaining: Duration
         /// The reason, in words.
         package var reason: String
+        /// `true` if the last request failed on the network; `false` if the server answered.
+        package var lacksNetwork = false
     }
 
     /// Creates the snapshot of a transfer that has not begun.
