@@ -175,7 +175,7 @@ private final class DownloadModel {
         request.headers = [.init("Authorization", "Bearer secret3")]
         request.cookies = "example.org\tFALSE\t/\tFALSE\t0\tname\tsecret5"
         (request.user, request.proxy) = ("me:secret4", "http://me:secret6@proxy")
-        request.mirrors = [url]
+        request.mirrors = [try #require(URL(string: "https://mirror.example/f?X-Amz-Signature=secret9"))]
         let hook = try #require(URL(string: "https://example.org/secret7"))
         request.followUps = [
             .notify(hook), .run(program: URL(fileURLWithPath: "/bin/true"), arguments: ["secret8"]),

@@ -93,7 +93,8 @@ final class RunningDownloads: Sendable {
         return snapshot
     }
 
-    /// Returns whether a download has no transfer and none is being started.
+    /// Returns whether a download has no transfer and none is being started, so that its state in the registry is
+    /// valid.
     func isFree(_ id: DownloadID) -> Bool { state.withLock { $0.entries[id] == nil && $0.claims[id] == nil } }
 
     /// Returns the task that runs the transfer of `download`; `nil` if its result is in the registry.

@@ -15,8 +15,9 @@ struct TransferPatience: Sendable {
     var waitsForServer = false
     /// `true` if the current wait follows a failure of the network, not an answer of the server.
     var lacksNetwork = false
-    /// `true` while the computer has no network.
-    var isNetworkLost = false
+    /// `true` while the machine has no network, and its value before the last change.
+    private(set) var isNetworkLost = false
+    private var wasNetworkLost = false
     /// The attempt whose slow response was reported to the user, so that each is reported once.
     var announcedSilence: AttemptID?
     /// The offset at which a response that cannot be resumed last broke. A break at the same offset suggests a wrong
@@ -181,15 +182,21 @@ struct TransferPatience: Sendable {
     /// The time without a byte after which a connection that was open while the network was lost is replaced.
     private static let silenceAfterLoss = Duration.seconds(1)
 
+    /// Records the state of the network. Returns whether there is a network now, perhaps another one.
+    mutating func replaceNetwork(_ network: NetworkState) -> Bool {
+        (wasNetworkLost, isNetworkLost) = (isNetworkLost, network == .unavailable)
+        return network == .available
+    }
+
     /// Resets the waits and counts of failures after a change of the network, so that the next attempt starts at once:
     /// failures on the old network say little about the new network. A wait that the server asked for stays, because it
-    /// concerns the server. After a loss (`wasLost`), also ends the attempts that receive no bytes: the system may wait
+    /// concerns the server. After a loss, also ends the attempts that receive no bytes: the system may wait
     /// minutes until it sends on their connections again. Without a loss, running attempts continue.
     mutating func networkReturned(
-        wasLost: Bool, _ sources: inout TransferSources, _ work: inout TransferWork, _ changes: inout FileChanges,
+        _ sources: inout TransferSources, _ work: inout TransferWork, _ changes: inout FileChanges,
         _ context: TransferContext
     ) -> [TransferAction] {
-        let silent = work.live.filter { wasLost && context.now - $0.lastProgressAt >= Self.silenceAfterLoss }
+        let silent = work.live.filter { wasNetworkLost && context.now - $0.lastProgressAt >= Self.silenceAfterLoss }
         let isWaiting = work.liveCount == 0 && sources.primary.notBefore != nil && !waitsForServer
         guard isWaiting || !silent.isEmpty else { return [] }
         var actions: [TransferAction] = []

@@ -97,10 +97,8 @@ package struct TransferStateMachine: Sendable {
         case .verified(let mismatches): return verified(mismatches)
         case .published: return end(.finished)
         case .networkChanged(let network):
-            let wasLost = patience.isNetworkLost
-            patience.isNetworkLost = network == .unavailable
-            guard phase == .running, network == .available else { return [] }
-            return patience.networkReturned(wasLost: wasLost, &sources, &work, &evidence.changes, context)
+            let isNews = patience.replaceNetwork(network) && phase == .running
+            return isNews ? patience.networkReturned(&sources, &work, &evidence.changes, context) : []
         case .wanted(let ranges):
             work.wanted = ranges
             return []
