@@ -144,7 +144,7 @@ struct TransferFailureTests {
             (.clientCertificateRefused, "clientCertificateRefused"), (.local, nil), (.addressRefused, nil),
         ] as [(TransportFailure.Kind, String?)])
     func networkFailure(_ kind: TransportFailure.Kind, _ name: String?) throws {
-        var script = try TransferScript { $0.retry = RetryPolicy(maxTries: 1) }
+        var script = try TransferScript { $0.options.maximumTries = 1 }
         script.feed(.begin(nil))
         script.end(cut(kind))
         // A close before the head may refuse the range: the request was repeated without one.

@@ -28,7 +28,8 @@ final class Site: Sendable {
         change(&configuration)
         let state = root.appendingPathComponent("state")
         guard let monitor else { return try await Downloader(stateDirectory: state, configuration: configuration) }
-        return try await Downloader(stateDirectory: state, configuration: configuration, monitor: monitor)
+        return try await Downloader(
+            stateDirectory: state, configuration: configuration, transport: .curl, monitor: monitor)
     }
 
     func request(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) throws -> DownloadRequest {
