@@ -124,7 +124,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// Calls `body` once when the download and its follow-ups are finished, or have failed, or when the download is
     /// cancelled or removed. The result is the URL that ``file`` would return, or the error that it would throw.
     ///
-    /// `body` runs on the same actor or executor as with ``observe(on:_:)``. `body` is not called if the observation is
+    /// `body` runs on the same actor or executor as with `observe`. `body` is not called if the observation is
     /// cancelled or released earlier.
     public func whenOver(
         on executor: (any TaskExecutor)? = nil,
@@ -250,7 +250,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     }
 }
 
-/// A running observation of a download, returned by ``Download/observe(on:_:)`` and ``Download/whenOver(on:_:)``. Ends
+/// A running observation of a download, returned by `Download.observe` and `Download.whenOver`. Ends
 /// when ``cancel()`` is called or the last reference to the observation is released.
 public final class DownloadObservation: Sendable {
     private let task: Task<Void, Never>
@@ -259,7 +259,7 @@ public final class DownloadObservation: Sendable {
 
     deinit { task.cancel() }
 
-    /// Ends the observation. A call of the closure that is already running is not interrupted.
+    /// Ends the observation. A call of the closure that is already scheduled or running still takes place.
     public func cancel() { task.cancel() }
 }
 

@@ -65,9 +65,12 @@ public final class ScriptedNetwork: Sendable {
 
     /// The file at a URL; `nil` for none. A change applies to later requests.
     public subscript(url: String) -> Resource? {
-        get { contents.withLock { $0.resources[url] } }
-        set { contents.withLock { $0.resources[url] = newValue } }
+        get { contents.withLock { $0.resources[Self.key(url)] } }
+        set { contents.withLock { $0.resources[Self.key(url)] = newValue } }
     }
+
+    /// Returns the form of a URL in which requests name it.
+    private static func key(_ url: String) -> String { (try? HTTPURL(parsing: url).requestText) ?? url }
 
     /// The requests so far, in order.
     public var requests: [Request] { contents.withLock { $0.requests } }
@@ -98,7 +101,8 @@ public final class ScriptedNetwork: Sendable {
         let condition = request.fields.firstValue(named: "If-Range")
         connections.open(
             request.id, receiver, resource.map { ScriptedReply($0, range: range, condition: condition) },
-            resource?.bytesPerSecond, ended)
+            resource?.bytesPerSecond.map { max(1, $0) }, ended)
+        if !isConnected { connections.breakOff(request.id) }
     }
 
     func cancel(_ id: AttemptID) { connections.cancel(id) }
@@ -117,7 +121,7 @@ struct ScriptedReply {
     init(_ resource: ScriptedNetwork.Resource, range: String?, condition: String?) {
         var fields = HTTPFields(resource.fields.map { ($0.key, $0.value) })
         if let tag = resource.entityTag { fields.append(name: "ETag", value: tag) }
-        let length = resource.data.count
+        let length = resource.status == 200 ? resource.data.count : 0
         var (status, part) = (resource.status, 0..<length)
         if status == 200, resource.supportsRanges {
             fields.append(name: "Accept-Ranges", value: "bytes")

@@ -20,8 +20,11 @@ final class ScriptedTransport: Transport {
     func proceed(_ id: AttemptID) { network.proceed(id) }
 
     func shutdown() async {
-        for id in running.withLock({ $0 }) { network.cancel(id) }
-        while running.withLock({ !$0.isEmpty }) { try? await Task.sleep(for: .milliseconds(1)) }
+        while case let rest = running.withLock({ $0 }), !rest.isEmpty {
+            // An attempt may still be on its way to the network.
+            for id in rest { network.cancel(id) }
+            try? await Task.sleep(for: .milliseconds(1))
+        }
     }
 }
 
@@ -47,8 +50,10 @@ final class ScriptedConnections: Sendable {
 
     func proceed(_ id: AttemptID) { perform(id) { $0.proceed() } }
 
+    func breakOff(_ id: AttemptID) { perform(id) { $0.breakOff() } }
+
     func breakAll() {
-        for id in connections.withLock({ Array($0.keys) }) { perform(id) { $0.breakOff() } }
+        for id in connections.withLock({ Array($0.keys) }) { breakOff(id) }
     }
 
     private func perform(_ id: AttemptID, _ body: @escaping @Sendable (ScriptedConnection) -> Void) {
@@ -71,6 +76,8 @@ final class ScriptedConnection: @unchecked Sendable {
     private var rest: Data
     private var hasHead = false
     private var isPaused = false
+    /// The number of pauses and of their ends, so that a timer ends only its own pause.
+    private var pauseNumber = 0
     private var isOver = false
 
     init(
@@ -90,7 +97,7 @@ final class ScriptedConnection: @unchecked Sendable {
         case .proceedBriefly(let time):
             after(time) { connection in if !connection.isPaused { connection.receiver.bodyDeadlinePassed() } }
             deliver()
-        case .pause: isPaused = true
+        case .pause: pause()
         case .stop: end(.stopped)
         }
     }
@@ -102,6 +109,7 @@ final class ScriptedConnection: @unchecked Sendable {
             return
         }
         isPaused = false
+        pauseNumber += 1
         deliver()
     }
 
@@ -112,8 +120,8 @@ final class ScriptedConnection: @unchecked Sendable {
     func end(_ end: AttemptEnd) {
         guard !isOver else { return }
         isOver = true
-        ended()
         receiver.ended(end)
+        ended()
     }
 
     /// Delivers the next piece of the body, and the others after it.
@@ -126,10 +134,20 @@ final class ScriptedConnection: @unchecked Sendable {
             rest = rest.dropFirst(piece.count)
             guard receiver.flush() else { return end(.stopped) }
             after(rate.map { .seconds(Double(piece.count) / Double($0)) } ?? .zero) { $0.deliver() }
-        case .pause: isPaused = true
-        case .pauseFor(let time): after(time) { $0.deliver() }
+        case .pause: pause()
+        case .pauseFor(let time):
+            let number = pause()
+            after(time) { if $0.pauseNumber == number { $0.proceed() } }
         case .stop: end(.stopped)
         }
+    }
+
+    /// Delivers no bytes until `proceed`. Returns the number of the pause.
+    @discardableResult
+    private func pause() -> Int {
+        isPaused = true
+        pauseNumber += 1
+        return pauseNumber
     }
 
     private func after(_ time: Duration, _ body: @escaping @Sendable (ScriptedConnection) -> Void) {

@@ -68,6 +68,7 @@ final class DataTaskAttempt: @unchecked Sendable {
     /// Sends the request.
     func begin(in session: URLSession, _ delegate: SessionDelegate) {
         queue.async { [self] in
+            if case .ended = state { return }
             if let failure = UnsupportedOptions.failure(of: request.connection) { return end(.failed(failure)) }
             do throws(TransportFailure) {
                 let task = session.dataTask(with: try URLRequest(request))

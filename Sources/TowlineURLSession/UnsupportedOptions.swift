@@ -17,7 +17,7 @@ enum UnsupportedOptions {
         ({ $0.allowsInsecure }, "a connection without verification of the server's certificate"),
         ({ $0.proxy?.isEmpty == false }, "a proxy given by its URL (only the proxies of the system)"),
         ({ $0.netrc != .none }, "passwords from a netrc file"),
-        ({ $0.cookieFile != nil }, "a cookie file"),
+        ({ $0.cookieFile != nil || !$0.cookies.lines.isEmpty }, "cookies"),
         ({ !$0.fixedAddresses.isEmpty }, "fixed addresses of a host"),
         ({ $0.addressFamily != nil }, "the restriction to IPv4 or IPv6"),
         ({ $0.httpProtocol != .automatic }, "a fixed version of HTTP"),

@@ -116,14 +116,15 @@ final class DownloadCenter: Sendable {
     }
 
     /// Adds the unfinished downloads whose journals are in a directory and that are not in the list of downloads. They
-    /// are added paused.
+    /// are added paused. Of several files from one URL, the first is added.
     func adopt(_ directory: String) async throws(TowlineError) -> [DownloadID] {
         try checkOpen()
-        var requests: [DownloadRequest] = []
+        var (requests, identities) = ([DownloadRequest](), Set<String>())
         for file in await files.unfinished(in: directory) {
-            guard var request = DownloadRequest(file) else { continue }
+            guard var request = DownloadRequest(file), let identity = try? request.identity() else { continue }
             request.startsPaused = true
-            if try await !list.contains(file) { requests.append(request) }
+            guard try await !list.contains(file), try await registry.find(identity: identity) == nil else { continue }
+            if identities.insert(identity).inserted { requests.append(request) }
         }
         return try await add(requests)
     }
@@ -340,7 +341,7 @@ final class DownloadCenter: Sendable {
         for download in restarting where try await !scheduler.isOver(download, for: .restart) {
             try await allowingRefusal { () throws(TowlineError) in try await resume(download.id) }
         }
-        try await scheduler.resumeFollowUps()
+        if group == nil { try await scheduler.resumeFollowUps() }
         await scheduler.publishList()
         await scheduler.startQueued()
     }

@@ -38,6 +38,8 @@ final class LiveDownload: TransferObserver {
         /// A change that could not be written to the registry. The next change includes it.
         var unwrittenChange: RegistryChange?
         var intent = Intent.none
+        /// `true` while the transfer waits for its next request. The displayed state may be a wait although a request runs.
+        var isTransferWaiting = false
         var runner: TransferRunner?
         /// A closure that is called once, when a command such as pause ends the transfer, so that the caller does not
         /// wait any longer for a new link.
@@ -93,6 +95,11 @@ final class LiveDownload: TransferObserver {
         let changed = fields.withLock { fields -> DownloadSnapshot? in
             guard !fields.isOver else { return nil }
             var snapshot = snapshot
+            if case .waiting = snapshot.state {
+                fields.isTransferWaiting = true
+            } else {
+                fields.isTransferWaiting = false
+            }
             // A new transfer knows less than the list. Displayed progress must not jump back.
             if snapshot.completeLength == nil { snapshot.completeLength = fields.record.completeLength }
             if snapshot.state == .queued { snapshot.state = .connecting }
@@ -269,8 +276,7 @@ final class LiveDownload: TransferObserver {
     var isWaiting: Bool {
         fields.withLock { fields in
             if case .serverWait = fields.intent { return true }
-            if case .waiting = fields.transfer.state { return true }
-            return false
+            return fields.isTransferWaiting
         }
     }
 

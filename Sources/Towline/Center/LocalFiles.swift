@@ -1,4 +1,5 @@
 import Foundation
+import TowlineArchive
 import TowlineCore
 import TowlineDisk
 import TowlineEngine
@@ -66,10 +67,17 @@ struct LocalFiles: DownloadFiles {
         let attributes = try? FileManager.default.attributesOfItem(
             atPath: Place(directory: record.directory, name: name).path)
         // A follow-up that deletes the archive leaves the unpacked directory as the result.
-        if attributes?[.type] as? FileAttributeType == .typeDirectory { return true }
+        if attributes?[.type] as? FileAttributeType == .typeDirectory { return isUnpacked(record) }
         guard let attributes, attributes[.type] as? FileAttributeType == .typeRegular else { return false }
         guard let length = record.completeLength else { return true }
         return (attributes[.size] as? NSNumber)?.int64Value == length
+    }
+
+    /// Returns whether a follow-up of this download unpacked the directory with its name, and deleted the archive.
+    private func isUnpacked(_ record: RegisteredDownload) -> Bool {
+        guard let name = record.name else { return false }
+        let receipt = FinishedFile.receipt(of: record.id, endedAt: record.endedAt ?? record.addedAt)
+        return UnpackReceipt.isOn(Place(directory: record.directory, name: name).path, receipt)
     }
 
     private func isBegun(_ record: RegisteredDownload) -> Bool {
@@ -100,7 +108,10 @@ struct LocalFiles: DownloadFiles {
     private func removeFile(_ record: RegisteredDownload) throws(TowlineError) {
         guard let name = record.name else { return }
         let place = Place(directory: record.directory, name: name)
-        guard storage.isPublished(place, from: sources(record), length: record.completeLength) else { return }
+        guard
+            isUnpacked(record)
+                || storage.isPublished(place, from: sources(record), length: record.completeLength)
+        else { return }
         do {
             try FileManager.default.removeItem(atPath: place.path)
         } catch {

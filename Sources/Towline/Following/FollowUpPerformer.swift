@@ -27,7 +27,10 @@ struct FinishedFile: Hashable, Sendable {
 
     /// A text that is stored as an extended attribute on unpacked directories and moved files. A follow-up that runs
     /// again after a kill recognizes its own completed result by this text. A repeated download has another text.
-    var receipt: String { "\(id) \(endedAt)" }
+    var receipt: String { Self.receipt(of: id, endedAt: endedAt) }
+
+    /// The receipt of a download that finished at `endedAt`.
+    static func receipt(of id: DownloadID, endedAt: Int64) -> String { "\(id) \(endedAt)" }
 }
 
 extension FollowUp {

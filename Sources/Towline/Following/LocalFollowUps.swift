@@ -24,6 +24,8 @@ struct LocalFollowUps: FollowUpPerformer {
 
     private func unpack(_ file: FinishedFile, _ directory: URL) async throws(TowlineError) {
         let target = directory.standardizedFileURL
+        // A kill prevented the entry in the list. The archive may already be deleted.
+        if UnpackReceipt.isOn(target.path, file.receipt) { return }
         do throws(TowlineError) {
             _ = try await Unpacker().unpack(
                 file.path, into: target.deletingLastPathComponent().path, as: target.lastPathComponent,

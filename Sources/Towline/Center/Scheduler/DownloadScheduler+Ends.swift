@@ -69,10 +69,10 @@ extension DownloadScheduler {
             // The download continues to wait until the list can be written.
             waits.restore(ready, until: .now + RegistryFailures.retryInterval)
         }
+        setAlarm()
         // A download that starts at once continues to show its wait, without a moment in the queue.
         await startQueued().value
         for id in ready.keys where running[id] == nil { await publish(id) }
-        setAlarm()
     }
 
     private func isStillFull(_ id: DownloadID) async -> Bool {

@@ -216,9 +216,15 @@ actor DownloadScheduler {
     private func publish(_ ids: [DownloadID]) async {
         guard hub.hasReaders, let records = try? await registry.downloads(ids) else { return }
         let held = await journals.summaries(of: records.filter { running[$0.id] == nil })
-        // Reading a journal takes time. The last published snapshot must be the newest.
-        guard let records = try? await registry.downloads(ids) else { return }
-        for record in records {
+        // Reading takes time. The last published snapshot must be the newest: a transfer that ends meanwhile publishes
+        // its end.
+        var (current, count) = ([RegisteredDownload](), 0)
+        repeat {
+            count = running.endCount
+            guard let records = try? await registry.downloads(ids) else { return }
+            current = records
+        } while count != running.endCount
+        for record in current {
             hub.publish(running.snapshot(of: record, held: held[record.id] ?? nil))
         }
     }

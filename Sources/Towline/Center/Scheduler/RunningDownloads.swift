@@ -34,6 +34,8 @@ final class RunningDownloads: Sendable {
         /// `receivedEarlier`.
         var received: [DownloadID: Int64] = [:]
         var receivedEarlier: [DownloadID: Int64] = [:]
+        /// The number of downloads whose transfer has ended.
+        var endCount = 0
     }
 
     /// The maximum number of entries in `received`.
@@ -105,11 +107,15 @@ final class RunningDownloads: Sendable {
 
     var runs: [Task<Void, Never>] { state.withLock { $0.entries.values.map(\.run) } }
 
+    /// The number of downloads whose transfer has ended, to detect an end during a read of the registry.
+    var endCount: Int { state.withLock { $0.endCount } }
+
     /// Removes a download whose result is in the registry, and keeps the number of bytes that its transfer received.
     func remove(_ id: DownloadID) {
         let received = self[id]?.progress.received ?? 0
         state.withLock { state in
             state.entries[id] = nil
+            state.endCount += 1
             if state.received.count >= Self.maximumReceived {
                 state.receivedEarlier = state.received
                 state.received = [:]

@@ -191,18 +191,22 @@ struct TransferPatience: Sendable {
     /// Resets the waits and counts of failures after a change of the network, so that the next attempt starts at once:
     /// failures on the old network say little about the new network. A wait that the server asked for stays, because it
     /// concerns the server. After a loss, also ends the attempts that receive no bytes: the system may wait
-    /// minutes until it sends on their connections again. Without a loss, running attempts continue.
+    /// minutes until it sends on their connections again. A response that no other could continue stays. Without a loss, running attempts continue.
     mutating func networkReturned(
-        _ sources: inout TransferSources, _ work: inout TransferWork, _ changes: inout FileChanges,
+        _ sources: inout TransferSources, _ work: inout TransferWork, _ evidence: inout TransferEvidence,
         _ context: TransferContext
     ) -> [TransferAction] {
-        let silent = work.live.filter { wasNetworkLost && context.now - $0.lastProgressAt >= Self.silenceAfterLoss }
+        let startsOver = evidence.startsOverBecause != nil
+        let silent = work.live.filter { attempt in
+            wasNetworkLost && context.now - attempt.lastProgressAt >= Self.silenceAfterLoss
+                && !(startsOver && attempt.isAccepted)
+        }
         let isWaiting = work.liveCount == 0 && sources.primary.notBefore != nil && !waitsForServer
         guard isWaiting || !silent.isEmpty else { return [] }
         var actions: [TransferAction] = []
         for attempt in silent { actions += work.dismiss(attempt.id) + work.stopSharing(attempt.plan) }
         if !waitsForServer {
-            (failures, changes.discards) = (0, 0)
+            (failures, evidence.changes.discards) = (0, 0)
             sources.forgetFailures()
         }
         let text = "the network connection of this machine changed. Reconnecting to the server now"

@@ -98,7 +98,7 @@ package struct TransferStateMachine: Sendable {
         case .published: return end(.finished)
         case .networkChanged(let network):
             let isNews = patience.replaceNetwork(network) && phase == .running
-            return isNews ? patience.networkReturned(&sources, &work, &evidence.changes, context) : []
+            return isNews ? patience.networkReturned(&sources, &work, &evidence, context) : []
         case .wanted(let ranges):
             work.wanted = ranges
             return []
