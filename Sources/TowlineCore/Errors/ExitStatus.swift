@@ -1,8 +1,8 @@
-/// The exit statuses of `tow`. They are stable, because scripts rely on them.
+/// The exit statuses of the command `tow`. They are stable, because scripts rely on them.
 package enum ExitStatus: Int32, Sendable, CaseIterable {
     /// Every file is complete and synced to disk.
     case success = 0
-    /// A download failed permanently.
+    /// A download failed permanently, for a reason that no other status names.
     case failed = 1
     /// The command line is invalid.
     case usage = 2
@@ -10,7 +10,7 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
     case transient = 3
     /// The file changed on the server, and the user asked not to start over.
     case changedOnServer = 4
-    /// The bytes are not the expected ones; the part file is kept as `NAME.tow-bad`.
+    /// The file does not match its checksum; the part file (the incomplete file on disk) is kept as `NAME.tow-bad`.
     case checksumMismatch = 5
     /// The disk is full, permission is denied, or reading or writing failed.
     case disk = 6

@@ -9,7 +9,7 @@ extension TowlineError {
         public static let hostNotFound = NetworkFailure("hostNotFound")
         /// The host cannot be reached, or it refuses the connection.
         public static let connectionFailed = NetworkFailure("connectionFailed")
-        /// The connection was not open in time.
+        /// The connection to the host or proxy was not open within the time limit.
         public static let connectionTimedOut = NetworkFailure("connectionTimedOut")
         /// The connection closed before the response was complete.
         public static let connectionLost = NetworkFailure("connectionLost")
@@ -23,7 +23,7 @@ extension TowlineError {
         public static let certificateRefused = NetworkFailure("certificateRefused")
         /// The server requires a client certificate and received none, or rejected it.
         public static let clientCertificateRefused = NetworkFailure("clientCertificateRefused")
-        /// The TLS handshake failed for another reason.
+        /// The TLS handshake failed for a reason other than a refused certificate.
         public static let tlsFailed = NetworkFailure("tlsFailed")
 
         private init(_ name: String) { description = name }

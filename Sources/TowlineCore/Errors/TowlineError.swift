@@ -3,7 +3,7 @@
 /// `code` is for programs, `message` is for people. A message names the affected file or URL, and contains no secrets
 /// and no unescaped bytes from a server.
 public struct TowlineError: Error, Hashable, Sendable {
-    /// The kind of error.
+    /// The kind of error, such as `diskFull` or `notFound`, for programs.
     public let code: Code
     /// A description: what happened, the file or URL, the reason, and what the user can do.
     ///
@@ -16,7 +16,7 @@ public struct TowlineError: Error, Hashable, Sendable {
     /// The failure of the network or of a server that caused the error; `nil` if there is another cause.
     public let networkFailure: NetworkFailure?
 
-    /// Creates an error.
+    /// Creates an error. `message` must contain no secrets and no unescaped bytes from a server.
     public init(
         _ code: Code, _ message: String, status: Int? = nil, systemError: Int32? = nil,
         networkFailure: NetworkFailure? = nil
@@ -158,6 +158,6 @@ extension TowlineError: Codable {
 }
 
 extension TowlineError: CustomStringConvertible {
-    /// The same as `message`.
+    /// The text of the error, the same as `message`, for example for a log.
     public var description: String { message }
 }

@@ -1,11 +1,11 @@
-/// A day of the proleptic Gregorian calendar, years 0 to 9999. Converts dates of header fields to and from numbers of
-/// days.
+/// A day of the Gregorian calendar (extended to all years 0 to 9999). Converts the dates of header fields to and from
+/// the number of days since 1970.
 struct CivilDate {
     let year: Int64
     let month: Int64
     let day: Int64
 
-    /// Creates a day; `nil` if the month is not 1 … 12 or does not have this day.
+    /// Creates a day from its year, month (1 … 12) and day of the month; `nil` if the month does not have this day.
     init?(year: Int64, month: Int64, day: Int64) {
         let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let lengths: [Int64] = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]

@@ -4,15 +4,18 @@
 /// Apache (`AddEncoding`), Twisted and object stores send such labels. The body is the stored file, and its ranges are
 /// ranges of the stored bytes. The label is ignored if the name and the first bytes of the file agree.
 package enum CodingLabel: Hashable, Sendable {
-    /// The label is not known: the bytes in the part file come from an earlier run, whose journal does not record
-    /// labels.
+    /// It is not known whether the Content-Encoding of the bytes in the part file only named the type of the file: an
+    /// earlier run wrote the bytes, and its journal does not record this.
     case unknown
-    /// The response that the bytes in the part file come from had no label.
+    /// The response that the bytes in the part file come from had no Content-Encoding that only names the type of the
+    /// file.
     case none
-    /// The response that the bytes in the part file come from had this label, a coding in lower case without `x-`.
+    /// The response that the bytes in the part file come from had this Content-Encoding, in lower case without `x-`,
+    /// and it only named the type of the stored file.
     case coding(String)
 
-    /// Creates the label of a response whose bytes are accepted for the part file.
+    /// Creates the label of a response whose bytes are accepted for the part file: its Content-Encoding, if that only
+    /// names the type of the stored file.
     init(_ facts: ResponseFacts) {
         self = facts.label.map { .coding(Self.plain($0)) } ?? .none
     }
@@ -23,8 +26,9 @@ package enum CodingLabel: Hashable, Sendable {
         return coding.hasPrefix("x-") ? String(coding.dropFirst(2)) : coding
     }
 
-    /// Returns the signatures (first bytes) of the file types that the names of a response suggest; empty if its
-    /// content coding cannot be a label. An empty signature fits every body.
+    /// Returns the signatures (first bytes) of the file types that the names of a response suggest, to test whether its
+    /// Content-Encoding only names the file type. Empty if its content coding cannot be a label. An empty
+    /// signature fits every body.
     ///
     /// - Parameters:
     ///   - verdict: the verdict on the head of the response.
@@ -51,8 +55,8 @@ package enum CodingLabel: Hashable, Sendable {
     }
 
     /// Returns whether a partial response with a content coding may be joined to the part file as if it had no coding:
-    /// the first response had the same label, and the body is as long as `range`. A body that was compressed for the
-    /// transfer has another length.
+    /// in the first response, the same coding only named the type of the stored file, and the body is as long as
+    /// `range`. A body that was compressed for the transfer has another length.
     func allows(_ facts: ResponseFacts, _ range: ByteRange, _ question: ResponseQuestion) -> Bool {
         guard let coding = facts.contentCoding, case .length(range.count) = facts.contentLength else { return false }
         switch self {
@@ -125,7 +129,8 @@ package enum CodingLabel: Hashable, Sendable {
 }
 
 extension ResponseVerdict {
-    /// The same verdict with the content coding treated as a label (`CodingLabel`): the body counts as the stored file.
+    /// This verdict with the content coding treated as a label, the name of the file's type (`CodingLabel`): the body
+    /// counts as the stored file.
     package var withoutLabel: ResponseVerdict {
         switch self {
         case .partial(let range, let facts): .partial(range, facts.withoutLabel)

@@ -43,7 +43,7 @@ package enum ContentDisposition {
         return value.utf8.contains(0x3F) ? EncodedWords.decoded(text) : text
     }
 
-    /// Reads the value of a parameter: a quoted string, or otherwise the bytes up to the `;`.
+    /// Reads the value of a parameter such as `filename=`: a quoted string, or otherwise the bytes up to the next `;`.
     private static func parameterValue(_ scanner: inout FieldScanner) -> String? {
         if scanner.next == 0x22 { return scanner.quotedString() }
         let raw = scanner.take { $0 != 0x3B }

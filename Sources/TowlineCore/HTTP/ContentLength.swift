@@ -2,9 +2,9 @@
 package enum ContentLength {
     /// The result of parsing the `Content-Length` of a response.
     package enum Result: Hashable, Sendable {
-        /// The field is absent.
+        /// The field `Content-Length` is absent.
         case absent
-        /// The length in bytes.
+        /// The length of the body in bytes.
         case length(Int64)
         /// The field is invalid. The response cannot be used (RFC 9112 §6.3 rule 5).
         case invalid

@@ -45,7 +45,7 @@ enum EncodedWords {
         }
     }
 
-    /// Returns the bytes of the "Q" encoding (RFC 2047 §4.2); `nil` for an invalid escape.
+    /// Returns the bytes of a text in the "Q" encoding of mail headers (RFC 2047 §4.2); `nil` for an invalid escape.
     private static func quoted(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         PercentEncoding.decoded(text.map { $0 == 0x5F ? 0x20 : $0 }, escape: 0x3D)
     }

@@ -4,21 +4,22 @@
 /// A value with invalid syntax, such as a value without quotes, is not a strong validator. An equal value in a later
 /// response counts like a weak validator.
 package struct EntityTag: Hashable, Sendable {
-    /// The maximum length in bytes of a value with invalid syntax; a longer value is treated as absent.
+    /// The maximum length in bytes of an `ETag` value with invalid syntax; a longer value is treated as absent.
     private static let longestMalformed = 256
 
-    /// The original field value without white space around it.
+    /// The value of the field `ETag` as received, without white space around it.
     package let fieldValue: String
-    /// `true` if the value has valid syntax, `[ "W/" ] DQUOTE *etagc DQUOTE`.
+    /// `true` if the value of `ETag` has valid syntax, `[ "W/" ] DQUOTE *etagc DQUOTE`.
     package let isWellFormed: Bool
-    /// `true` if the value begins with `W/`: an equal tag does not prove that two responses have the same bytes.
+    /// `true` if the value of `ETag` begins with `W/`: an equal tag does not prove that two responses have the same
+    /// bytes.
     package var isWeak: Bool { fieldValue.hasPrefix("W/") }
     /// `true` if an equal tag proves that two responses have the same bytes (a strong validator).
     package var isStrong: Bool { isWellFormed && !isWeak }
 
-    /// Parses a field value. `nil` for an empty value, control characters, and a long malformed value. Also `nil` for a
-    /// tag with U+FFFD, which replaces bytes that were not UTF-8: such a tag cannot be sent back unchanged, and
-    /// different tags would be equal.
+    /// Parses the value of the field `ETag`. `nil` for an empty value, control characters, and a long malformed value.
+    /// Also `nil` for a tag with U+FFFD, which replaces bytes that were not UTF-8: such a tag cannot be sent back
+    /// unchanged, and different tags would be equal.
     package init?(fieldValue: String) {
         let bytes = Array(fieldValue.utf8)
         guard !fieldValue.unicodeScalars.contains("\u{FFFD}") else { return nil }
@@ -42,7 +43,7 @@ package struct EntityTag: Hashable, Sendable {
     /// RFC 9110 §8.8.3.2).
     package func matchesWeakly(_ other: EntityTag) -> Bool { opaqueTag.elementsEqual(other.opaqueTag) }
 
-    /// The value without `W/` and without the quotes, for the weak comparison.
+    /// The entity tag without `W/` and without the quotes, for the weak comparison.
     private var opaqueTag: Substring.UTF8View {
         var opaque = fieldValue[...]
         if opaque.hasPrefix("W/") || opaque.hasPrefix("w/") { opaque = opaque.dropFirst(2) }
@@ -54,12 +55,12 @@ package struct EntityTag: Hashable, Sendable {
 }
 
 extension EntityTag {
-    /// Compares the bytes of the field values. Strings would also be equal under canonical equivalence.
+    /// Returns whether two entity tags have the same bytes. Strings would also be equal under canonical equivalence.
     package static func == (left: EntityTag, right: EntityTag) -> Bool {
         left.fieldValue.utf8.elementsEqual(right.fieldValue.utf8)
     }
 
-    /// Hashes the bytes of the field value.
+    /// Hashes the bytes of the entity tag, which `==` compares.
     package func hash(into hasher: inout Hasher) {
         for byte in fieldValue.utf8 { hasher.combine(byte) }
     }

@@ -53,7 +53,7 @@ struct FieldScanner {
         return bytes[start..<index]
     }
 
-    /// Takes a token (RFC 9110 §5.6.2). Returns `nil` and takes no byte if no token is next.
+    /// Takes a token, such as a field name (RFC 9110 §5.6.2). Returns `nil` and takes no byte if no token is next.
     mutating func token() -> String? {
         let found = take(while: ASCII.isTokenByte)
         return found.isEmpty ? nil : String(decoding: found, as: UTF8.self)

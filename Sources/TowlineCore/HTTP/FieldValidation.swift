@@ -44,7 +44,7 @@ package enum FieldValidation {
         "the header '\(name)' cannot be set: only Towline itself may set this header. Remove this header"
     }
 
-    /// Returns whether a name is a token (RFC 9110 §5.1).
+    /// Returns whether a name of a header field is valid: a token (RFC 9110 §5.1).
     package static func isValidName(_ name: String) -> Bool {
         !name.isEmpty && name.utf8.allSatisfy(ASCII.isTokenByte)
     }

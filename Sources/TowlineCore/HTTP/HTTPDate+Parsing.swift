@@ -29,8 +29,8 @@ extension HTTPDate {
         guard clamped == self else { return nil }
     }
 
-    /// Reads an IMF-fixdate, the usual form, at fixed offsets and returns the seconds since 1970; `nil` if the full
-    /// parser must decide.
+    /// Reads an IMF-fixdate, the usual form, at fixed offsets and returns the seconds since 1970; `nil` if the date may
+    /// have another form, which the full parser reads.
     private static func plainFixdate(_ text: String) -> Int64? {
         // Sun, 06 Nov 1994 08:49:37 GMT
         guard text.utf8.count == 29 else { return nil }
@@ -60,7 +60,7 @@ extension HTTPDate {
     private static let dayWords = dayNames.map(word)
     private static let monthWords = monthNames.map(word)
 
-    /// Returns the letters of a three-letter name as one number, for fast comparison.
+    /// Returns the letters of a three-letter name of a day or month as one number, for fast comparison.
     private static func word(_ name: String) -> UInt32 { name.utf8.reduce(0) { $0 << 8 | UInt32($1) } }
 
     /// Reads a date in the usual form (IMF-fixdate) after the name of the day: `06 Nov 1994 08:49:37 GMT`. Returns the

@@ -1,6 +1,7 @@
 extension HTTPDate {
-    /// 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z: the first and the last date whose year has four digits.
+    /// 0000-01-01T00:00:00Z: the first date whose year has four digits, so that it can be printed.
     private static let earliest = HTTPDate(secondsSince1970: -62_167_219_200)
+    /// 9999-12-31T23:59:59Z: the last date whose year has four digits, so that it can be printed.
     private static let latest = HTTPDate(secondsSince1970: 253_402_300_799)
 
     /// This date, or the nearest date whose year has four digits, so that it can be printed.

@@ -3,7 +3,7 @@ package struct HTTPDate: Hashable, Sendable, Comparable {
     /// The number of seconds since 1970-01-01T00:00:00Z, without leap seconds.
     package let secondsSince1970: Int64
 
-    /// Creates a date.
+    /// Creates a date from a number of seconds since 1970-01-01T00:00:00Z.
     package init(secondsSince1970: Int64) { self.secondsSince1970 = secondsSince1970 }
 
     /// Returns whether the left date is earlier.

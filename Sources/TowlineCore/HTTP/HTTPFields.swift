@@ -3,14 +3,14 @@
 package struct HTTPFields: Hashable, Sendable {
     /// A header field: one line with a name and a value.
     package struct Field: Hashable, Sendable {
-        /// The name with its original case.
+        /// The name of the header field with its original case.
         package let name: String
-        /// The value without surrounding white space.
+        /// The value of the header field without surrounding white space.
         package let value: String
         /// A 6-bit hash of the name, with which a search by name skips most lines with other names.
         fileprivate let kind: UInt8
 
-        /// Creates a field line.
+        /// Creates a header field from its name and value.
         package init(name: String, value: String) {
             self.name = name
             self.value = value
@@ -18,10 +18,10 @@ package struct HTTPFields: Hashable, Sendable {
         }
     }
 
-    /// The field lines in order.
+    /// The header fields in the order in which they were sent or added.
     package private(set) var lines: [Field] = []
-    /// A bit set of the hashes (`Field.kind`) of all names, so that a search for an absent name ends at once. Each head
-    /// is searched for twenty names, and most of them are absent.
+    /// A bit set of the hashes (`Field.kind`) of all names, so that a search for an absent name ends immediately. Each
+    /// head is searched for twenty names, and most of them are absent.
     private var kinds: UInt64 = 0
 
     /// Creates an empty list of header fields.
@@ -55,16 +55,17 @@ package struct HTTPFields: Hashable, Sendable {
     /// exists.
     private func mayHave(_ kind: UInt8) -> Bool { kinds & (1 << UInt64(kind)) != 0 }
 
-    /// Removes all lines with the given name.
+    /// Removes all header fields with the given name.
     package mutating func removeAll(named name: String) { lines.removeAll { HTTPFields.equalNames($0.name, name) } }
 
-    /// Replaces the value of the last line, if any, after the parser of a response head has read its continuation line.
+    /// Replaces the value of the last header field, if any. The parser of a response head calls this after it has read
+    /// a continuation line of the field.
     package mutating func replaceLastValue(by value: String) {
         guard let last = lines.popLast() else { return }
         append(name: last.name, value: value)
     }
 
-    /// Returns the values of all lines with the given name, in order; empty if no line has the name.
+    /// Returns the values of all header fields with the given name, in order; empty if no field has the name.
     package func values(named name: String) -> [String] {
         let kind = Self.kind(of: name)
         guard mayHave(kind) else { return [] }
@@ -75,14 +76,15 @@ package struct HTTPFields: Hashable, Sendable {
         return values
     }
 
-    /// Returns the value of the first line with the given name; `nil` if no line has the name.
+    /// Returns the value of the first header field with the given name; `nil` if no field has the name.
     package func firstValue(named name: String) -> String? {
         let kind = Self.kind(of: name)
         guard mayHave(kind) else { return nil }
         return lines.first { $0.kind == kind && HTTPFields.equalNames($0.name, name) }?.value
     }
 
-    /// Returns the value of the lines with the given name; `nil` if no line exists or the values differ.
+    /// Returns the value of the header fields with the given name; `nil` if no such field exists or their values
+    /// differ.
     package func value(named name: String) -> String? {
         let kind = Self.kind(of: name)
         guard mayHave(kind) else { return nil }
@@ -97,7 +99,7 @@ package struct HTTPFields: Hashable, Sendable {
         return first
     }
 
-    /// Returns whether a line with the given name exists.
+    /// Returns whether a header field with the given name exists.
     package func has(_ name: String) -> Bool {
         let kind = Self.kind(of: name)
         return mayHave(kind) && lines.contains { $0.kind == kind && HTTPFields.equalNames($0.name, name) }

@@ -45,8 +45,8 @@ extension HTTPURL {
         }
     }
 
-    /// Parses the bytes after `scheme://`. Also used for references that begin with `//`. `text` is the whole URL, for
-    /// error messages.
+    /// Parses the bytes of a URL after `scheme://`, also for references that begin with `//`. `text` is the whole URL,
+    /// for error messages.
     init(scheme: Scheme, afterSlashes bytes: ArraySlice<UInt8>, text: String) throws(TowlineError) {
         let end = bytes.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? bytes.endIndex
         guard !bytes[..<end].contains(where: ASCII.isControl) else {

@@ -6,21 +6,22 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         return origin.description + path + "?" + Self.redactedQuery(query)
     }
 
-    /// The same as `withoutSecrets`.
+    /// The URL without its secrets, the same as `withoutSecrets`, so that printing shows no password.
     package var description: String { withoutSecrets }
-    /// The same as `withoutSecrets`.
+    /// The URL without its secrets, the same as `withoutSecrets`, so that a debugger shows no password.
     package var debugDescription: String { withoutSecrets }
-    /// A reflection mirror without children, so that `dump` and failing tests show no secret.
+    /// A reflection mirror without children, so that `dump` and failing tests show no secret of the URL.
     package var customMirror: Mirror { Mirror(self, children: []) }
 
     /// The effect of a query parameter on the file that the URL returns. It decides whether the value of the parameter
     /// is hidden in messages.
     private enum Parameter {
-        /// The parameter selects the file.
+        /// The parameter selects the file that the server returns. Messages show its value.
         case plain
-        /// The parameter signs a link: another value returns the same file.
+        /// The parameter signs a link: another value returns the same file. Messages hide its value.
         case signature
-        /// The parameter identifies the user, or has such a name but selects the file: `download?key=a.pdf`.
+        /// The parameter identifies the user, or has such a name but selects the file: `download?key=a.pdf`. Messages
+        /// hide its value.
         case credential
     }
 
@@ -44,7 +45,8 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
         return kin
     }()
 
-    /// The names in `kin` whose values are hidden in every URL, unlike the values of `policy` and `key-pair-id`.
+    /// The names of signature parameters in `kin` whose values are hidden in every URL, unlike the values of `policy`
+    /// and `key-pair-id`.
     private static let loneSecrets: Set<String> = [
         "awsaccesskeyid", "googleaccessid", "ossaccesskeyid", "signature", "security-token", "sig", "hmac",
     ]

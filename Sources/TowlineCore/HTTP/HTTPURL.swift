@@ -6,20 +6,20 @@
 ///
 /// `description` is `withoutSecrets`, so that printing never shows a secret.
 package struct HTTPURL: Hashable, Sendable {
-    /// The supported schemes.
+    /// The supported schemes of a URL.
     package enum Scheme: String, Hashable, Sendable {
         /// Plain HTTP.
         case http
         /// HTTP over TLS.
         case https
 
-        /// The port of a URL without a port.
+        /// The port that is used for a URL without a port: 80 or 443.
         package var defaultPort: Int { self == .http ? 80 : 443 }
     }
 
     /// An origin: scheme, host and port (RFC 9110 §4.3.1). Credentials for one origin are never sent to another.
     package struct Origin: Hashable, Sendable, CustomStringConvertible {
-        /// The scheme.
+        /// The scheme of the origin, http or https.
         package let scheme: Scheme
         /// The host in ASCII, lower case; an IPv6 address in its brackets.
         package let host: String
@@ -66,7 +66,7 @@ package struct HTTPURL: Hashable, Sendable {
     /// The number of bytes of `requestText` before the `?`, or its full length if the URL has no query.
     private let queryOffset: Int
 
-    /// The scheme.
+    /// The scheme of the URL, http or https.
     package var scheme: Scheme { origin.scheme }
     /// The user information as `name:password`, with an empty password if the URL has only a name; `nil` if absent.
     package var credentials: String? { userInfo.map { $0.contains(":") ? $0 : $0 + ":" } }
@@ -127,7 +127,7 @@ package struct HTTPURL: Hashable, Sendable {
         self.queryOffset = queryOffset
     }
 
-    /// Compares the normalized texts, which include the origin.
+    /// Returns whether two URLs are equal, by their normalized texts (with scheme, host and port) and user information.
     package static func == (left: HTTPURL, right: HTTPURL) -> Bool {
         left.requestText == right.requestText && left.userInfo == right.userInfo
     }

@@ -45,8 +45,8 @@ enum HostSyntax {
     /// The maximum length of a host in bytes: 253 characters and the dot of the root (RFC 1035 §2.3.4).
     static let longest = 254
 
-    /// Returns a host name of ASCII letters, digits, `-`, `.` and `_` in lower case, without the full parser; `nil` if
-    /// the full parser must decide.
+    /// Returns a host name of ASCII letters, digits, `-`, `.` and `_` in lower case; `nil` if the bytes may be another
+    /// kind of host, which the slower full parser checks.
     private static func plainName(_ bytes: ArraySlice<UInt8>) -> String? {
         // A dot must not be first or follow another dot.
         var previous: UInt8 = 0x2E

@@ -44,15 +44,16 @@ package enum LinkExpiry {
 
     // MARK: ISO 8601
 
-    /// Parses `20130524T000000Z` and returns the seconds since 1970; `nil` for another form.
+    /// Parses a time in a signed link, such as `20130524T000000Z` in `X-Amz-Date`, and returns the seconds since 1970;
+    /// `nil` for another form.
     private static func basicTime(_ text: [UInt8]) -> Int64? {
         guard text.count == 16, text[8] == 0x54, text[15] == 0x5A else { return nil }
         return seconds(
             day: (text[0..<4], text[4..<6], text[6..<8]), time: (text[9..<11], text[11..<13], text[13..<15]))
     }
 
-    /// Parses `2009-02-09`, `2009-02-09T08:49Z`, `2009-02-09T08:49:37.1234567Z`, and offsets such as `+01:00` for the
-    /// `Z`. Returns the seconds since 1970; `nil` for another form.
+    /// Parses a time in a signed link of Azure: `2009-02-09`, `2009-02-09T08:49Z`, `2009-02-09T08:49:37.1234567Z`, and
+    /// offsets such as `+01:00` for the `Z`. Returns the seconds since 1970; `nil` for another form.
     private static func extendedTime(_ text: [UInt8]) -> Int64? {
         guard text.count >= 10, text[4] == 0x2D, text[7] == 0x2D else { return nil }
         let day = (text[0..<4], text[5..<7], text[8..<10])

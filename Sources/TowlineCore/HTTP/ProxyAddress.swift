@@ -6,7 +6,7 @@ package struct ProxyAddress: Hashable, Sendable {
     /// The schemes that libcurl supports for proxies; a URL without a scheme means HTTP (`CURLOPT_PROXY(3)`).
     private static let schemes = ["http", "https", "socks5", "socks5h", "socks4", "socks4a", "socks"]
 
-    /// The host and, if the URL has one, the port, as `HOST[:PORT]`; safe to show in a message.
+    /// The proxy as `HOST[:PORT]`, without its user information; safe to show in a message.
     package let place: String
     /// `true` if the connection to the proxy itself uses TLS.
     package let usesTLS: Bool

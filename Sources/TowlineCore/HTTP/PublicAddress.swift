@@ -20,7 +20,8 @@ package enum PublicAddress {
     package struct Local: Hashable, Sendable {
         /// The bytes of the address in network order: 4 for IPv4, 16 for IPv6.
         package let bytes: [UInt8]
-        /// The length in bits of the prefix of the network that is directly connected with this address.
+        /// The number of leading bits that all addresses of the directly connected network have in common with this
+        /// address.
         package let prefix: Int
 
         /// Creates an address from its bytes and the length of its prefix.

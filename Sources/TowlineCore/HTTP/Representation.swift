@@ -12,7 +12,7 @@ package struct Representation: Hashable, Sendable {
     /// The media type without parameters, lower case; distinguishes a login page from the file. `nil` if absent.
     package var mediaType: String?
 
-    /// Creates the metadata of a representation.
+    /// Creates the metadata of the file in a response.
     package init(
         completeLength: Int64? = nil, entityTag: EntityTag? = nil, lastModified: HTTPDate? = nil,
         date: HTTPDate? = nil, mediaType: String? = nil
@@ -24,7 +24,8 @@ package struct Representation: Hashable, Sendable {
         self.mediaType = mediaType
     }
 
-    /// The validator that these fields give, and its strength: the proof that another response has the same bytes.
+    /// The validator that the `ETag` or `Last-Modified` of the response gives, and its strength. An equal strong
+    /// validator proves that another response has the same bytes.
     package var validator: Validator {
         if let entityTag, entityTag.isWellFormed {
             return entityTag.isWeak ? .weak : .strong(entityTag.fieldValue)
@@ -97,6 +98,6 @@ package enum Validator: Hashable, Sendable {
     case strong(String)
     /// A weak validator: an unchanged value is a hint, not a proof. Never sent in `If-Range`.
     case weak
-    /// No validator.
+    /// The response has no validator, so that nothing identifies the version of the file.
     case none
 }

@@ -1,9 +1,10 @@
-/// The rules that judge a response by its head, the request and the facts known from earlier responses. A pure
-/// function; `docs/http-rules.md` lists the rules as rows of a table.
+/// The rules that decide from the head of a response, its request and earlier responses whether its body may be
+/// written. A pure function; `docs/http-rules.md` lists the rules as rows of a table.
 ///
 /// The most important rule: bytes of two responses are joined only with proof of the same representation.
 package enum ResponseEvaluator {
-    /// Returns the verdict on a response: whether its body may be written, and what happens next.
+    /// Returns the verdict on a response: whether its body may be written, and whether the request is retried, changed
+    /// or fails.
     package static func verdict(on head: ResponseHead, to question: ResponseQuestion) -> ResponseVerdict {
         var head = head
         // 203 means that a proxy transformed the file (RFC 9110 §15.3.4).
@@ -62,8 +63,8 @@ package enum ResponseEvaluator {
         return .rangeIgnored(facts)
     }
 
-    /// Returns whether a 200 has the length of the requested range and not of the file. The body is then probably that
-    /// range, although the server did not say so, and must not become the file.
+    /// Returns whether a response with status 200 has the length of the requested range and not of the file. The body
+    /// is then probably that range, although the server did not say so, and must not become the file.
     private static func isUnlabelledPart(
         _ facts: ResponseFacts, _ question: ResponseQuestion, _ known: Representation
     ) -> Bool {
@@ -145,8 +146,8 @@ package enum ResponseEvaluator {
         return range.lowerBound == 0
     }
 
-    /// Returns the reason why a 206 lacks the proof `rung` that its bytes may be joined to those in the part file;
-    /// `nil` if the proof is sufficient.
+    /// Returns the reason why a 206 lacks the required proof (`rung`) that its bytes belong to the version of the file
+    /// in the part file; `nil` if the proof is sufficient.
     private static func missingProof(
         _ known: Representation, _ facts: ResponseFacts, _ rung: ResponseQuestion.Rung
     ) -> String? {
@@ -173,8 +174,8 @@ package enum ResponseEvaluator {
         }
     }
 
-    /// Returns whether the complete length is known and equal, and the validator equal by weak comparison: the proof
-    /// that `Rung.weakWithOverlap` requires.
+    /// Returns whether the complete length is known and equal, and the validator equal by weak comparison: the part of
+    /// the proof `Rung.weakWithOverlap` that the head can give.
     private static func isUnchangedWeakly(_ known: Representation, _ facts: ResponseFacts) -> Bool {
         known.repeatsValidator(of: facts.representation, weakly: true) && hasSameLength(known, facts.representation)
     }

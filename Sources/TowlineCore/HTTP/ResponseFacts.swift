@@ -1,6 +1,6 @@
 /// The parsed status and header fields of a response. `ResponseEvaluator` uses them to decide what to do with its body.
 package struct ResponseFacts: Hashable, Sendable {
-    /// The status code.
+    /// The status code of the response.
     package let status: Int
     /// The complete length (from a 200's `Content-Length` or a 206's `Content-Range`), the validators, the media type.
     package var representation: Representation
@@ -77,8 +77,8 @@ package struct ResponseFacts: Hashable, Sendable {
         }
     }
 
-    /// Removes all checksums if the user ignores them (`question.ignoresServerChecksums`). Otherwise adds the checksum
-    /// from a redirect if this file has the length that the redirect gave.
+    /// Removes all checksums of the response if the user ignores them (`question.ignoresServerChecksums`). Otherwise
+    /// adds the checksum from a redirect if this file has the length that the redirect gave.
     package mutating func adjustDigests(to question: ResponseQuestion) {
         if question.ignoresServerChecksums {
             (wholeDigests, contentDigests) = ([], [])
@@ -89,8 +89,8 @@ package struct ResponseFacts: Hashable, Sendable {
         }
     }
 
-    /// The facts of a 200 with Content-Range, with its body treated as a part of the file; `nil` unless Content-Length
-    /// is missing or agrees with the range, and the body has no content coding.
+    /// The parsed head of a 200 with Content-Range, with its body treated as a part of the file; `nil` unless
+    /// Content-Length is missing or agrees with the range, and the body has no content coding.
     package var asPart: ResponseFacts? {
         guard status == 200, contentCoding == nil, case .satisfied(let range, let complete) = contentRange else {
             return nil
@@ -101,7 +101,8 @@ package struct ResponseFacts: Hashable, Sendable {
         return part
     }
 
-    /// The same facts with the content coding treated as a label (`CodingLabel`): the body counts as the stored file.
+    /// This parsed head with the content coding treated as the name of the file's type (`CodingLabel`): the body counts
+    /// as the stored file.
     var withoutLabel: ResponseFacts {
         var facts = self
         (facts.label, facts.contentCoding) = (contentCoding, nil)

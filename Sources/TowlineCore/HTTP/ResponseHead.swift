@@ -14,14 +14,14 @@ package struct ResponseHead: Hashable, Sendable {
 
     /// The status code, 200 … 999.
     package var status: Int
-    /// The header fields, in order.
+    /// The header fields of the response, in order.
     package var fields: HTTPFields
-    /// The HTTP version.
+    /// The HTTP version of the response.
     package var version: Version
     /// The time from the request to this head: a round trip and the server's processing. `nil` if not measured.
     package var latency: Duration?
 
-    /// Creates the head of a response.
+    /// Creates the head of a response from its status, header fields and HTTP version.
     package init(status: Int, fields: HTTPFields = HTTPFields(), version: Version = .http1_1) {
         self.status = status
         self.fields = fields

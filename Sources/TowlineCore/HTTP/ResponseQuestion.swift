@@ -1,5 +1,5 @@
-/// The request of an attempt and the facts about the file that are known at that time. `ResponseEvaluator` uses it to
-/// judge the response.
+/// A request and the length, validators and other properties of the file known when it was sent. `ResponseEvaluator`
+/// uses it to judge the response.
 package struct ResponseQuestion: Hashable, Sendable {
     /// The bytes that a request asks for with its `Range` field.
     package enum Asked: Hashable, Sendable {
@@ -10,7 +10,7 @@ package struct ResponseQuestion: Hashable, Sendable {
         /// The bytes of this range: `Range: bytes=lower-(upper-1)`.
         case range(ByteRange)
 
-        /// The offset of the first requested byte.
+        /// The offset of the first requested byte in the file.
         package var lowerBound: Int64 {
             switch self {
             case .whole: 0
@@ -30,11 +30,10 @@ package struct ResponseQuestion: Hashable, Sendable {
         }
     }
 
-    /// The proof that a response belongs to the same version of the file as the bytes in the part file, so that both
-    /// may be joined; strongest first (the "proof ladder", docs/http-rules.md).
+    /// The proof that a response has the same version of the file as the bytes in the part file, so that both may be
+    /// joined; strongest first (docs/http-rules.md).
     package enum Rung: Hashable, Sendable, Comparable {
-        /// No proof: the part file has no bytes yet, the whole file is requested, or no proof is available. No bytes
-        /// are joined.
+        /// No bytes are joined: the part file has no bytes yet, the whole file is requested, or no proof is available.
         case nothingToJoin
         /// (1) `If-Range` with a strong validator (ETag or date), so that the server sends a part only of the same
         /// version.
@@ -53,7 +52,8 @@ package struct ResponseQuestion: Hashable, Sendable {
 
     /// The bytes that the request asks for.
     package var asked: Asked
-    /// The proof that the response must give before its bytes may be joined to those in the part file.
+    /// The proof of the same version of the file that the response must give before its bytes may be joined to those in
+    /// the part file.
     package var rung: Rung
     /// The metadata (length, ETag, dates) of the file as known from earlier responses; `nil` before the first response.
     package var known: Representation?

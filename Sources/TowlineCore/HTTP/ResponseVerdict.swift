@@ -16,18 +16,18 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     /// A 200 with the whole file that does not contradict the bytes in the part file: the server ignored the range or
     /// `If-Range`. The next weaker proof (`Rung`) is tried.
     case rangeIgnored(ResponseFacts)
-    /// A response that does not fit the requested range or lacks the proof for it. Its body is not used; after repeated
-    /// refusals, the whole file is requested.
+    /// A response that does not fit the requested range, or does not prove that its bytes belong to the version of the
+    /// file in the part file. Its body is not used; after repeated refusals, the whole file is requested.
     case rangeRefused(reason: String)
     /// A 304 in response to the condition of the request: the existing file at the destination is up to date.
     case notModified
     /// A 304 in response to `If-Range`, which does not permit 304, or a 304 or 412 that does not fit the condition of
-    /// an update. The attempt must be repeated without the condition.
+    /// an update. The request must be repeated without the condition.
     case conditionRefused(reason: String)
     /// A 206 that repeats a strong validator by weak comparison only (`W/` was added). The next request uses the proof
     /// `Rung.weakWithOverlap`.
     case weakened(reason: String)
-    /// A 3xx with a target, the checksum of the target file if the response gives it, and `Retry-After`.
+    /// A 3xx with a target, the checksum of the target file if the response gives it, and the delay of `Retry-After`.
     case redirect(location: String, LinkedChecksum? = nil, retryAfter: Duration? = nil)
     /// A 401, 403, 404 or 410 from a URL that worked before: its link has expired, or the server allows no further
     /// connection.
@@ -37,7 +37,7 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     case transient(reason: String, retryAfter: Duration?, overloaded: Bool, status: Int)
     /// A web page instead of the expected file: a captive portal or a login page. Its body is not used.
     case webPage(reason: String)
-    /// A permanent error, which is not retried.
+    /// A permanent error, such as a 403 for a URL that never worked: the request is not retried.
     case permanent(TowlineError)
 
     /// The parsed head of the response if its body is the whole file; `nil` for other verdicts.

@@ -1,6 +1,6 @@
 /// A parser of the delay that a server requests before the next request (`Retry-After`, RFC 9110 §10.2.3).
 package enum RetryAfter {
-    /// The maximum delay; a greater number of seconds in the field counts as this delay.
+    /// The maximum delay that `Retry-After` can request; a greater number of seconds counts as this delay.
     package static let longestDelay = Duration.seconds(1_000_000_000)
 
     /// Returns the delay from the arrival of the response; `nil` if the field is absent or invalid, or if two lines

@@ -1,4 +1,4 @@
-/// The kind of `Transfer-Encoding` of a response: it decides what ends the body (RFC 9112 §6.1, §6.3).
+/// The kind of `Transfer-Encoding` of a response, which decides how the end of the body is found (RFC 9112 §6.1, §6.3).
 package enum TransferCoding: Hashable, Sendable {
     /// The field is absent: `Content-Length` or the end of the connection ends the body.
     case absent

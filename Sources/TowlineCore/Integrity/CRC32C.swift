@@ -6,7 +6,7 @@ package enum CRC32C {
         (0..<8).reduce(UInt32(byte)) { crc, _ in crc & 1 == 1 ? (crc >> 1) ^ 0x82F6_3B78 : crc >> 1 }
     }
 
-    /// Returns the checksum of `bytes`.
+    /// Returns the CRC-32C checksum of `bytes`.
     package static func checksum(_ bytes: some Sequence<UInt8>) -> UInt32 {
         ~bytes.reduce(~0) { crc, byte in (crc >> 8) ^ table[Int(UInt8(truncatingIfNeeded: crc) ^ byte)] }
     }

@@ -31,7 +31,7 @@ extension Checksum {
         self = checksum
     }
 
-    /// The value as lower-case hexadecimal digits.
+    /// The value of the checksum as lower-case hexadecimal digits.
     public var hex: String { Hexadecimal.encoded(value) }
 }
 

@@ -41,7 +41,7 @@ public struct Checksum: Hashable, Sendable {
     /// the bytes are genuine.
     package var isForgeable: Bool { algorithm == .crc32c }
 
-    /// The algorithm.
+    /// The algorithm that computes the checksum.
     public let algorithm: Algorithm
     /// The expected value: `algorithm.byteCount` bytes.
     public let value: [UInt8]

@@ -1,11 +1,11 @@
 /// The result of a check that failed: the expected checksum of a file, and the checksum of the downloaded bytes.
 package struct ChecksumMismatch: Hashable, Sendable, CustomStringConvertible {
-    /// The expected checksum.
+    /// The checksum that the user or the server gave for the file.
     package let expected: Checksum
     /// The checksum computed from the bytes; `nil` if the system's OpenSSL refuses the algorithm.
     package let found: Checksum?
 
-    /// Creates a mismatch.
+    /// Creates the result of a failed check from the expected and the computed checksum.
     package init(expected: Checksum, found: Checksum?) {
         self.expected = expected
         self.found = found

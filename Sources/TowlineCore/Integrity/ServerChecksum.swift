@@ -2,7 +2,7 @@
 package struct ServerChecksum: Hashable, Sendable, CustomStringConvertible {
     /// The name of the header field, as its specification writes it.
     package let field: String
-    /// The checksum.
+    /// The checksum that the server sent.
     package let checksum: Checksum
 
     /// Creates a checksum with the name of its header field.

@@ -1,5 +1,5 @@
-/// Limits and counts of the listed downloads that run at once: in total, for each host and for each group that the user
-/// named.
+/// Limits and counts of the listed downloads that run in parallel: in total, for each host and for each group that the
+/// user named.
 ///
 /// The caller reports each download that starts or ends. Waiting downloads are not stored here, so a million of them
 /// cost nothing; the caller that stores them starts the first one whose host and group are below their limits.
@@ -18,19 +18,21 @@ package struct Admission: Hashable, Sendable {
         }
     }
 
-    /// The maximum number of downloads that run at once, in total.
+    /// The maximum number of downloads that run in parallel, in total.
     package var limit: Int
-    /// The maximum number of downloads that run at once from one host (`Share.host`).
+    /// The maximum number of downloads that run in parallel from one host (`Share.host`).
     package var hostLimit: Int
-    /// The maximum number of downloads of a group that run at once, by the group's name. A group without an entry has
-    /// no limit; with 0, no download of the group starts.
+    /// The maximum number of downloads of a group that run in parallel, by the group's name. A group without an entry
+    /// has no limit; with 0, no download of the group starts.
     package var groupLimits: [String: Int]
     /// The number of downloads that have started and not yet ended.
     package private(set) var running = 0
+    /// The number of running downloads by host (`Share.host`), for `hostLimit`.
     private var hosts: [String: Int] = [:]
+    /// The number of running downloads by the name of their group, for `groupLimits`.
     private var groups: [String: Int] = [:]
 
-    /// Creates the limits on downloads that run at once. No download is counted as running yet.
+    /// Creates the limits on downloads that run in parallel. No download is counted as running yet.
     package init(limit: Int, hostLimit: Int, groupLimits: [String: Int] = [:]) {
         self.limit = limit
         self.hostLimit = hostLimit

@@ -1,37 +1,42 @@
-/// Decides how many downloads of a batch (the URLs of one `tow get` command) receive bytes at once
+/// Decides how many downloads of a batch (the URLs of one `tow get` command) receive bytes in parallel
 /// (docs/internals/list-concurrency.md).
 ///
 /// The default is five, because each download may use sixteen connections. For short downloads it is sixteen, the
-/// connection limit of a host, or the number that pays off for a distant host (`ConnectionSearch`). For streams of
-/// shared connections it is a hundred or more (RFC 9113 §6.5.2).
+/// connection limit of a host, or the number that a measurement (`ConnectionSearch`) finds to be the fastest for a
+/// distant host. For streams of shared connections it is a hundred or more (RFC 9113 §6.5.2).
 package struct BatchConcurrency: Sendable {
+    /// The number of parallel downloads of a batch if they are not known to be short.
     private static let usual = 5
     /// The limit for downloads of a batch that are streams of one shared HTTP/2 connection.
     private static let streams = 100
-    /// The highest number of downloads of a batch at once, unless the user sets a number.
+    /// The highest number of parallel downloads of a batch, unless the user sets a number.
     package static let most = ConnectionSharing.connections * ConnectionSharing.streams
     /// The mean time of a download in seconds below which the downloads count as short.
     private static let short = 1.0
 
+    /// The number of parallel downloads that the user set; `nil`: adapt to the downloads.
     private let fixed: Int?
+    /// The maximum number of parallel downloads that the process's file descriptor limit allows.
     private let affordable: Int
     /// The mean time of the last downloads in seconds, which decides whether downloads count as short; `nil` before the
     /// first. Each download counts an eighth less than the next one.
     private var mean: Double?
-    /// The number of downloads that ended, counted only up to two: before the second, the default limit applies.
+    /// The number of downloads that ended, counted only up to two: before the second, the default of five downloads
+    /// applies.
     private var count = 0
     /// The fraction (0 … 1) of the last downloads that used a shared connection; above 0.9, the limit for shared
     /// connections applies. Each download counts a quarter less than the next one.
     private var shared = 0.0
-    /// `true` if the last download used one of several shared connections (`ConnectionSharing.several`), so that the
-    /// limit is `most`.
+    /// `true` if the last download was a stream of one of several shared connections (`ConnectionSharing.several`). The
+    /// limit is then `most`.
     private var sharesSeveral = false
+    /// The measurement of how many short downloads with their own connections are fastest in parallel.
     private var search = ConnectionSearch()
     /// The number of downloads of long files that receive bytes. From sixteen on, the number of simultaneous small
     /// downloads that `ConnectionSearch` measured as the fastest does not apply.
     private var longCount = 0
-    /// The number of downloads that ran at once while the last times were measured (`size`), to compare these times,
-    /// and how many of these downloads have yet to end before a lowered limit becomes the new size (`left`).
+    /// `size`: the number of downloads that ran in parallel while the last download times were measured. `left`: how
+    /// many of these downloads have yet to end before a lowered limit becomes the new `size`.
     private var crowd = (size: ConnectionSearch.usual, left: ConnectionSearch.usual)
 
     /// The minimum wait before a retry that makes a download free its slot (its place among the `limit` downloads), and
@@ -41,20 +46,21 @@ package struct BatchConcurrency: Sendable {
     /// no more slots are freed.
     private var leftInVain = 0
 
-    /// Creates the limit for the downloads of a batch.
+    /// Creates the limit for the number of downloads of a batch that receive bytes in parallel.
     ///
     /// - Parameters:
-    ///   - fixed: the number of downloads at once that the user set; `nil`: adapt to the downloads.
-    ///   - affordable: the maximum number of downloads at once that the process's file descriptor limit allows.
+    ///   - fixed: the number of parallel downloads that the user set; `nil`: adapt to the downloads.
+    ///   - affordable: the maximum number of parallel downloads that the process's file descriptor limit allows.
     package init(fixed: Int? = nil, affordable: Int = .max) {
         self.fixed = fixed.map { max(1, $0) }
         self.affordable = max(1, affordable)
     }
 
-    /// The number of downloads of the batch that may receive bytes at once now.
+    /// The number of downloads of the batch that may receive bytes in parallel now.
     package var limit: Int { min(wanted, affordable) }
 
-    /// Returns how many downloads of the batch may have their own, unshared connections to the host `origin` at once.
+    /// Returns how many downloads of the batch may have their own, unshared connections to the host `origin` in
+    /// parallel.
     package func connections(to origin: HTTPURL.Origin) -> Int {
         fixed ?? (search.origin == origin ? unshared : ConnectionSearch.usual)
     }
@@ -70,15 +76,15 @@ package struct BatchConcurrency: Sendable {
 
     private var isShort: Bool { mean.map { $0 < Self.short } ?? false }
 
-    /// The limit for downloads with their own connections: the result of `ConnectionSearch`, or sixteen if connections
-    /// are shared or sixteen files are long.
+    /// The limit for downloads with their own connections: the number that `ConnectionSearch` measured as the fastest,
+    /// or sixteen if connections are shared or sixteen files are long.
     private var unshared: Int {
         isUnshared && longCount < ConnectionSearch.usual ? search.limit : ConnectionSearch.usual
     }
 
     private var isUnshared: Bool { shared < 0.1 }
 
-    /// Returns how many downloads at once a limit of `descriptors` file descriptors allows, at least 1. Each needs a
+    /// Returns how many parallel downloads a limit of `descriptors` file descriptors allows, at least 1. Each needs a
     /// part file, a journal and a connection, and the process needs some itself.
     package static func affordable(descriptors: Int) -> Int { max(1, (descriptors - reserved) / 3) }
 
@@ -141,7 +147,7 @@ package struct BatchConcurrency: Sendable {
     }
 
     /// Adds `number`, negative for downloads that end, to the number of downloads of long files that receive bytes.
-    /// From sixteen on, the result of `ConnectionSearch` does not apply.
+    /// From sixteen on, the number of downloads that `ConnectionSearch` measured as the fastest does not apply.
     package mutating func tookUpLong(_ number: Int) { longCount += number }
 
     /// Records that a request to the host `origin` failed; too many connections may be the reason, so the limit may
@@ -150,7 +156,7 @@ package struct BatchConcurrency: Sendable {
         search.failed(at: origin, now: now)
     }
 
-    /// Records that the host `origin` asked for fewer requests or connections. For an hour, the search for a better
-    /// number of downloads does not raise the limit for this host.
+    /// Records that the host `origin` asked for fewer requests or connections. For an hour, the number of simultaneous
+    /// downloads is not raised for this host.
     package mutating func refused(by origin: HTTPURL.Origin, now: Duration) { search.refused(by: origin, now: now) }
 }

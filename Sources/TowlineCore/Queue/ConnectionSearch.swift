@@ -1,74 +1,81 @@
-/// The search for the number of short downloads of a batch that should run at once, each with its own connection, for
-/// the highest number of downloads per second (docs/internals/list-concurrency.md).
+/// The search for the number of short downloads of a batch that should run in parallel, each with its own connection,
+/// for the highest number of downloads per second (docs/internals/list-concurrency.md).
 ///
 /// If even the fastest download takes long, the search tries two doublings and measures the downloads per second. If
 /// each doubling gains less than a tenth, both are undone; otherwise the limit becomes the number of downloads that the
 /// measured gain requires.
 package struct ConnectionSearch: Sendable {
-    /// The number of short downloads of the batch that should run at once now.
+    /// The number of short downloads of the batch that should run in parallel now.
     package private(set) var limit = Self.usual
 
-    /// The limit without a search result: sixteen, as many connections as one long download may have.
+    /// The number of parallel short downloads before a search has a result: sixteen, as many connections as one long
+    /// download may have.
     package static let usual = 16
-    /// The limit after two doublings, the highest that the search tries. Only the user can set more, because many hosts
-    /// allow one client address no more.
+    /// The highest number of parallel downloads that the search tries, after two doublings of `usual`. Only the user
+    /// can set more, because many hosts allow one client address no more.
     package static let most = 64
 
-    /// The minimum time of the fastest measured download for its host to count as distant. For a nearer host, the limit
-    /// is not raised.
+    /// The minimum time of the fastest measured download for its host to count as distant. For a nearer host, the
+    /// number of parallel downloads is not raised.
     static let far = Duration.milliseconds(40)
-    /// The number of downloads that the search times before it decides whether to raise the limit.
+    /// The number of downloads whose time is measured before the search decides whether to raise the number of parallel
+    /// downloads.
     static let enough = 5
-    /// The gain that needs no second measurement: the minimum ratio of the downloads per second with the limit `most`
-    /// to those with the limit `usual`.
+    /// The gain that needs no second measurement: the minimum ratio of the downloads per second with `most` parallel
+    /// downloads to those with `usual` parallel downloads.
     static let plain = 3.0
-    /// The minimum gain that keeps a raised limit, a tenth for each of two doublings: the ratio of the downloads per
-    /// second after them to those before.
+    /// The minimum gain that keeps a raised number of parallel downloads: the ratio of the downloads per second after
+    /// two doublings to those before (a tenth for each).
     static let worthwhile = 1.21
-    /// The factor that increases the limit calculated from the measured gain, because new connections, with their small
-    /// windows, were measured.
+    /// The factor that increases the number of parallel downloads calculated from the measured gain, because new
+    /// connections, with their small windows, were measured.
     static let margin = 1.25
     /// The first and the longest pause between the result of a search and the next search. The pause doubles with each
     /// result.
     static let firstPause = Duration.seconds(15), longestPause = Duration.seconds(3600)
-    /// The time before the search is repeated for a nearby host, whose limit was not raised.
+    /// The time before the search is repeated for a nearby host, whose number of parallel downloads was not raised.
     static let nearPause = Duration.seconds(1)
 
-    /// The phase of the search.
+    /// The phase of the search for the number of downloads that run in parallel.
     private enum Mode: Hashable {
-        /// Measures how long downloads take while `usual` of them run at once. `trying` follows, or `resting` for a
+        /// Measures how long downloads take while `usual` of them run in parallel. `trying` follows, or `resting` for a
         /// nearby host.
         case looking
-        /// Measures the downloads per second while `most` run at once; the estimated rate with `usual` is `before`.
+        /// Measures the downloads per second while `most` run in parallel; the estimated rate with `usual` is `before`.
         case trying(before: Double)
-        /// Measures the downloads per second while `usual` run at once, for a comparison; with `most`, the rate was
+        /// Measures the downloads per second while `usual` run in parallel, for a comparison; with `most`, the rate was
         /// `with`.
         case comparing(with: Double)
-        /// Keeps the limit until the given time. The search then begins again.
+        /// Keeps the number of parallel downloads until the given time. The search then begins again.
         case resting(until: Duration)
     }
 
+    /// The current phase of the search: measuring, trying or resting.
     private var mode = Mode.looking
+    /// The pause between the next result of a search and the search after it.
     private var pause = Self.firstPause
-    /// The host that the limit applies to, and the number of consecutive downloads from other hosts since.
+    /// The host whose number of parallel downloads is searched for; `nil` before the first download.
     private(set) var origin: HTTPURL.Origin?
+    /// The number of consecutive downloads from hosts other than `origin`. After `usual`, a new search begins.
     private var strangers = 0
     private var steppedAt: Duration?
-    /// The number of downloads measured since the search last changed its mode, their total time and their shortest
-    /// time.
+    /// The number of downloads measured since the search last changed its mode.
     private var count = 0
+    /// The total time of the downloads measured since the search last changed its mode.
     private var taken = Duration.zero
+    /// The shortest time of a download measured since the search last changed its mode.
     private var least = Duration.zero
-    /// The number of downloads that are not measured after a step (a change of mode or limit), because their
-    /// connections are new, with small windows, or they began before the step.
+    /// The number of downloads that are not measured after a change of mode or limit, because their connections are
+    /// new, with small windows, or they began before the change.
     private var unsteady = 0
     private var beganAt = Duration.zero
     private var failedAt: Duration?
     /// The hosts that last reported overload, each with the time until which a search for the host does not begin.
     private var refusals: [HTTPURL.Origin: Duration] = [:]
+    /// The maximum number of hosts whose overload is remembered.
     private static let mostRefusals = 100
 
-    /// Creates a search without results.
+    /// Creates a search without results, so that `usual` downloads run in parallel.
     package init() {}
 
     /// Records that a download of the batch from the host `origin` received all its bytes, `duration` after it began.
@@ -108,8 +115,9 @@ package struct ConnectionSearch: Sendable {
         step(until > now ? .resting(until: until) : .looking, to: Self.usual, now)
     }
 
-    /// Estimates the downloads per second with the limit `usual`, for comparison with a higher limit: the downloads at
-    /// once divided by the mean time of one (Little 1961).
+    /// Measures `duration`, the time of a download, while `usual` run in parallel. After enough, it estimates the
+    /// downloads per second as the parallel downloads divided by their mean time (Little 1961), and tries more or
+    /// rests.
     private mutating func look(_ duration: Duration, _ now: Duration) {
         // Downloads that began before the step ran beside another number of downloads and do not count.
         guard let steppedAt, now - duration >= steppedAt else { return }
@@ -121,8 +129,8 @@ package struct ConnectionSearch: Sendable {
         step(.trying(before: Double(limit * count) / taken.seconds), to: Self.most, now)
     }
 
-    /// Returns the downloads per second since the last step once enough have ended, `nil` before. Downloads that run at
-    /// once may end at once, so the measurement takes two full rounds.
+    /// Returns the downloads per second since the mode or limit last changed, once enough downloads have ended; `nil`
+    /// before. Parallel downloads may all end together, so the measurement takes two full rounds.
     private mutating func rate(_ now: Duration) -> Double? {
         count += 1
         if count <= unsteady { beganAt = now }
@@ -149,7 +157,7 @@ package struct ConnectionSearch: Sendable {
         rest(at: max(Self.usual, limit / 2), now)
     }
 
-    /// Records that a host reported overload: the limit is `usual` for `longestPause`.
+    /// Records that a host reported overload: `usual` downloads run in parallel for the next hour (`longestPause`).
     package mutating func refused(by origin: HTTPURL.Origin?, now: Duration) {
         if let origin {
             refusals[origin] = now + Self.longestPause

@@ -63,10 +63,10 @@ extension DownloadID: Codable, LosslessStringConvertible {
     /// Parses the text form of an identifier. Returns `nil` if the text is not a valid identifier.
     public init?(_ description: String) { self.init(description[...]) }
 
-    /// Decodes the text form.
+    /// Decodes an identifier from its text form of 26 characters.
     public init(from decoder: any Decoder) throws { self = try DownloadID.decoded(from: decoder) }
 
-    /// Encodes the text form.
+    /// Encodes the identifier in its text form of 26 characters.
     public func encode(to encoder: any Encoder) throws { try encodeDescription(to: encoder) }
 }
 

@@ -19,7 +19,7 @@ public struct DownloadQuery: Sendable, Hashable {
     /// A state of downloads that a query can select and that `DownloadTotals` counts.
     public typealias Filter = RegisteredState
 
-    /// The value that the downloads are sorted by.
+    /// The value that decides the order of the downloads in the result.
     public var order = Order.queue
     /// A Boolean value that indicates whether the order is reversed.
     public var descending = false

@@ -1,10 +1,10 @@
-/// Decides when a sync (fsync) for many small files begins: at once, or after a short wait, so that it serves more
+/// Decides when a sync (fsync) for many small files begins: immediately, or after a short wait, so that it serves more
 /// files (docs/internals/group-syncs.md). Databases call this group commit.
 package struct GroupCommit: Sendable {
     /// The next sync to disk waits for more files only if the last sync served at least this number of files. A single
     /// file never waits for others.
     private static let few = 4
-    /// The number of files waiting for a sync to disk that makes the sync begin at once: half of the files that may
+    /// The number of files waiting for a sync to disk that makes the sync begin immediately: half of the files that may
     /// wait, so that as many can arrive during the sync.
     package static let enough = BatchConcurrency.mostPublishing / 2
     private let longest: Duration
@@ -16,7 +16,7 @@ package struct GroupCommit: Sendable {
 
     private var last: (count: Int, took: Duration, end: Duration)?
 
-    /// Creates a policy without a known sync, so that the first sync begins at once.
+    /// Creates a policy without a known sync, so that the first sync begins immediately.
     ///
     /// - Parameter longest: the maximum wait for more files before a sync begins.
     package init(longest: Duration = .milliseconds(10)) { self.longest = longest }
@@ -27,8 +27,8 @@ package struct GroupCommit: Sendable {
         last = (count, end - began, end)
     }
 
-    /// Returns how long to wait for more files before the next sync if `waiting` files wait for it; `nil`: begin the
-    /// sync at once.
+    /// Returns how long to wait for more files before the next sync to disk if `waiting` files wait for it; `nil`:
+    /// begin the sync immediately.
     package func patience(waiting: Int, at now: Duration) -> Duration? {
         guard let last, last.count >= Self.few, now - last.end < Self.memory, waiting < Self.enough else { return nil }
         guard last.took >= Self.shortest else { return nil }

@@ -1,19 +1,19 @@
 /// The state of a download in the registry, the stored list of downloads. The registry does not contain the current
 /// activity (`connecting` … `publishing`), because it would be wrong after the process is killed.
 public enum RegisteredState: String, Hashable, Sendable, CaseIterable {
-    /// Waits until other downloads finish.
+    /// The download waits until other downloads finish.
     case queued
-    /// Runs, or ran when the process ended.
+    /// The download runs, or ran when the process ended.
     case active
     /// Waits for the network, the server or disk space, and continues automatically.
     case waiting
-    /// Stopped by the user.
+    /// The download was stopped by the user.
     case paused
-    /// The file is complete.
+    /// The file of the download is complete.
     case finished
-    /// Ended with an error.
+    /// The download ended with an error.
     case failed
-    /// Cancelled by the user.
+    /// The download was cancelled by the user.
     case cancelled
 
     /// The number that the tables of the registry store for the state.
@@ -53,7 +53,7 @@ package enum DownloadCommand: Hashable, Sendable, CaseIterable {
 
     /// The effect of a command on a download that is in a given state.
     package enum Effect: Hashable, Sendable {
-        /// The download changes to this state.
+        /// The command changes the download to this state.
         case change(RegisteredState)
         /// The download already is as the command wants it. The command succeeds without a change.
         case none

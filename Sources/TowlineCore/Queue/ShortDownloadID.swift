@@ -9,7 +9,7 @@ package struct ShortDownloadID: Hashable, Sendable {
     /// The number of last characters of an identifier that `tow list` shows.
     package static let shownLength = 6
 
-    /// Parses 4 to 26 digits in upper or lower case. Returns `nil` for any other text.
+    /// Parses 4 to 26 characters of an identifier in upper or lower case. Returns `nil` for any other text.
     package init?(_ text: some StringProtocol) {
         let digits = text.uppercased()
         guard (Self.minimumLength...26).contains(digits.utf8.count),

@@ -22,14 +22,14 @@ package struct RangeLedger: Hashable, Sendable {
     package private(set) var written = ByteRangeSet()
     /// The written bytes that were synced to disk, so that they survive a power loss.
     package private(set) var durable = ByteRangeSet()
-    /// The bytes that are assigned to running attempts (requests), one lease for each attempt.
+    /// The bytes that are assigned to running attempts (requests) and not yet written, one lease for each attempt.
     package private(set) var leases: [Lease] = []
 
-    /// Creates a ledger without bytes and with an unknown length.
+    /// Creates the record of a download without bytes and with an unknown length.
     package init() {}
 
-    /// Creates a ledger for a resumed download, with the bytes that an earlier run wrote. No byte counts as durable
-    /// yet.
+    /// Creates the record of a resumed download, with the bytes that an earlier run wrote. No byte counts as durable
+    /// (synced to disk) yet.
     package init(completeLength: Int64?, written: ByteRangeSet) {
         self.completeLength = completeLength
         self.written = written
@@ -61,25 +61,26 @@ package struct RangeLedger: Hashable, Sendable {
         }
     }
 
-    /// The bytes that are neither written nor leased, in ascending order.
+    /// The bytes that are neither written nor leased (assigned to a running request), in ascending order.
     package var missing: [ByteRange] {
         var taken = written
         for lease in leases { taken.insert(lease.range) }
         return taken.gaps(in: whole)
     }
 
-    /// Returns the bytes assigned to an attempt (one request) that it has not yet written; `nil` if it has no lease.
+    /// Returns the bytes assigned to an attempt (one request) that it has not yet written; `nil` if it has no assigned
+    /// bytes.
     package func lease(of id: AttemptID) -> ByteRange? { leases[id]?.range }
 
-    /// Assigns bytes to an attempt (one request), instead of any earlier lease of the attempt. `isRace`: another
-    /// attempt has a lease of the same bytes.
+    /// Assigns bytes to an attempt (one request), instead of any bytes assigned to it before. `isRace`: the same bytes
+    /// are also assigned to another attempt.
     package mutating func lease(_ range: ByteRange, to id: AttemptID, isRace: Bool = false) {
         release(id)
         leases.append(Lease(id: id, range: range, isRace: isRace))
     }
 
-    /// Records that an attempt (one request) wrote all bytes of its lease up to `position`. Does nothing without a
-    /// lease.
+    /// Records that an attempt (one request) wrote all bytes assigned to it up to `position`. Does nothing if no bytes
+    /// are assigned to it.
     package mutating func advance(_ id: AttemptID, to position: Int64) {
         guard let lease = leases[id], position > lease.range.lowerBound else { return }
         // An attempt may write past an end that was cut in the meantime: these bytes are valid and count as written.
@@ -88,8 +89,8 @@ package struct RangeLedger: Hashable, Sendable {
         leases.change(id) { $0.range = ByteRange(reached, max(lease.range.upperBound, reached)) }
     }
 
-    /// Cuts the end of an attempt's lease. The bytes after `end` are missing again, so that another attempt can get
-    /// them.
+    /// Cuts the end of the range assigned to an attempt (one request). The bytes after `end` are missing again, so that
+    /// another attempt can get them.
     package mutating func shrink(_ id: AttemptID, to end: Int64) {
         leases.change(id) { lease in
             guard end < lease.range.upperBound else { return }
@@ -98,8 +99,8 @@ package struct RangeLedger: Hashable, Sendable {
         }
     }
 
-    /// Moves the end of an attempt's lease towards `end`, as far as the following bytes are missing (neither written
-    /// nor leased).
+    /// Moves the end of the range assigned to an attempt (one request) towards `end`, as far as the following bytes are
+    /// missing: neither written nor assigned.
     package mutating func extend(_ id: AttemptID, to end: Int64) {
         guard let range = leases[id]?.range, range.upperBound < min(end, whole.upperBound) else { return }
         let next = missing.first { $0.lowerBound == range.upperBound }
@@ -107,7 +108,8 @@ package struct RangeLedger: Hashable, Sendable {
         leases.change(id) { $0.range = ByteRange(range.lowerBound, min(next.upperBound, end)) }
     }
 
-    /// Ends the lease of an attempt (one request), if any. The bytes that were not written are missing again.
+    /// Ends the assignment of bytes to an attempt (one request), if any. The bytes that were not written are missing
+    /// again.
     package mutating func release(_ id: AttemptID) { leases.removeAll { $0.id == id } }
 
     /// Records that the bytes of `ranges` were synced to disk. Ignores bytes that are not written (any more).
@@ -117,7 +119,8 @@ package struct RangeLedger: Hashable, Sendable {
         }
     }
 
-    /// Marks written bytes as missing, so that they are downloaded again: they were lost or proven wrong.
+    /// Changes written bytes back to missing, so that they are downloaded again: they were lost or are known to be
+    /// wrong.
     package mutating func withdraw(_ range: ByteRange) {
         written.remove(range)
         durable.remove(range)

@@ -3,7 +3,7 @@ package struct RemainingTimeEstimator: Hashable, Sendable {
     private var shown: Double?
     private var last: Duration?
 
-    /// Creates an estimator without samples.
+    /// Creates an estimator of the remaining time without measurements.
     package init() {}
 
     /// Updates the estimate of the remaining time of the download, and returns it for display.

@@ -3,7 +3,7 @@
 /// the round trip is short.
 package struct SplicePolicy: Hashable, Sendable {
     /// The number of body bytes over which the download rate is measured: more than a server that pauses between bursts
-    /// sends at once.
+    /// sends in one burst.
     package static let window: Int64 = 4 << 20
     /// The longest time in which a `window` of bytes must arrive to count as fast: from 64 MiB a second, copying has a
     /// noticeable cost.
@@ -13,9 +13,9 @@ package struct SplicePolicy: Hashable, Sendable {
     static let longestLatency = Duration.milliseconds(10)
     /// The minimum number of missing body bytes that is worth the setup of splicing and the new connection afterwards.
     package static let least: Int64 = 8 << 20
-    /// The maximum number of bytes that are moved at once and then marked as written in the journal. A killed process
-    /// loses the bytes that left the connection and are not in the file. With up to 32 KiB of unmarked bytes, the loss
-    /// is at most 256 KiB.
+    /// The maximum number of bytes that are moved in one step and then recorded as written in the journal. A killed
+    /// process loses the bytes that left the connection and are not in the file. With up to 32 KiB of unrecorded bytes,
+    /// the loss is at most 256 KiB.
     package static let most: Int64 = 224 << 10
 
     /// The number of received body bytes at which the caller must call `paysOff` next.

@@ -6,7 +6,7 @@ package struct ThroughputEstimator: Hashable, Sendable {
     private var mean = 0.0
     private var last: Duration?
 
-    /// Creates an estimator without samples.
+    /// Creates an estimator of the download rate without measurements.
     ///
     /// - Parameter timeConstant: the time after which the weight of a sample drops to 1/e.
     package init(timeConstant: Duration = .seconds(3)) { self.timeConstant = timeConstant.seconds }
@@ -29,7 +29,7 @@ package struct ThroughputEstimator: Hashable, Sendable {
         self.last = now
     }
 
-    /// Discards all samples, because the rate before a pause of the download is meaningless afterwards.
+    /// Discards all samples of the rate, because the rate before a pause of the download is meaningless afterwards.
     package mutating func reset() { self = ThroughputEstimator(timeConstant: .seconds(timeConstant)) }
 
     /// Returns e to the power of `exponent`, which is not positive, for the weight of older samples. Uses the power

@@ -3,13 +3,13 @@
 struct ThroughputMeter: Hashable, Sendable {
     /// The result of the throughput measurement so far.
     struct Reading: Hashable, Sendable {
-        /// The duration of the measurement.
+        /// The duration of the throughput measurement.
         var length: Duration
-        /// The number of bytes received in that time.
+        /// The number of bytes received during the measurement.
         var bytes: Int64
-        /// The square of the relative standard error of the rate, which shows how evenly the bytes arrived.
+        /// The square of the relative standard error of the measured rate, which shows how evenly the bytes arrived.
         var squaredError: Double
-        /// The rate in bytes per second.
+        /// The measured rate in bytes per second.
         var rate: Double { Double(bytes) / max(length.seconds, 1e-9) }
         /// `true` if the standard error exceeds a fifth of the rate. The rate may soon be much higher or lower, so that
         /// a comparison with it is uncertain.

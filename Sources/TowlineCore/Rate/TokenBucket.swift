@@ -1,10 +1,10 @@
-/// A token bucket that limits a download rate: `rate` bytes a second on average, and a tenth of that at once. The
-/// caller passes the time of a monotonic clock.
+/// A token bucket that limits a download rate to `rate` bytes a second on average, with bursts of up to a tenth of a
+/// second's bytes. The caller passes the time of a monotonic clock.
 ///
 /// The bucket allows debt: received bytes are taken as a whole, and the next ones wait until the debt is paid. A buffer
 /// larger than the burst therefore cannot wait forever.
 package struct TokenBucket: Sendable {
-    /// The rate in bytes per second; 0: no limit.
+    /// The rate limit in bytes per second; 0: no limit.
     package private(set) var rate: Int64
     private var tokens: Double
     private var last: Duration
@@ -16,8 +16,8 @@ package struct TokenBucket: Sendable {
         last = now
     }
 
-    /// Returns the burst for a rate, the number of bytes that may be received at once: the bytes of a tenth of a
-    /// second, but at least one small buffer.
+    /// Returns the number of bytes that may be received in one burst at a rate: the bytes of a tenth of a second, but
+    /// at least one small buffer.
     private static func burst(_ rate: Int64) -> Int64 { max(rate / 10, 4096) }
 
     /// Changes the rate to `rate` bytes per second (0 or less: no limit). Saved tokens are kept up to the new burst.

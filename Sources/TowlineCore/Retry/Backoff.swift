@@ -2,9 +2,9 @@
 /// clients that failed at the same time do not retry at the same time (RFC 9110 does not cover this; AWS's "Exponential
 /// Backoff and Jitter" does).
 package struct Backoff: Hashable, Sendable {
-    /// The wait after the first failure, before jitter.
+    /// The wait after the first failed request, before jitter (a random variation).
     package var base: Duration
-    /// The longest wait, before jitter, which may add a quarter.
+    /// The longest wait between requests, before jitter (a random variation), which may add a quarter.
     package var cap: Duration
 
     /// Creates a backoff with its first and its longest wait.

@@ -6,11 +6,11 @@
 package struct ConnectionBudget: Hashable, Sendable {
     /// The number of connections that the transfer should use now.
     package private(set) var target: Int
-    /// The current maximum of `target`. A refusal by the host lowers it; it rises again, one by one, if the refusal was
-    /// temporary.
+    /// The current maximum of `target`, the number of connections to use. A refused connection lowers it; it rises
+    /// again, one by one, if the refusal was temporary.
     package private(set) var ceiling: Int
-    /// The number of connections that the last completed search found; `nil` before the first, and always if the user
-    /// set a number.
+    /// The number of connections that the last completed search found to be the best; `nil` before the first, and
+    /// always if the user set a number.
     package private(set) var finding: Int?
     private let wanted: Int
     /// `true` if the user set the number of connections, so that no search runs.
@@ -29,13 +29,15 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// The time at which one more connection is tried after the host refused a connection, and the pause between
     /// further tries.
     private struct Recovery: Hashable {
+        /// The time at which one more connection is tried after a refusal.
         var at: Duration
+        /// The pause between further tries of one more connection.
         var pause: Duration
     }
 
-    /// The bytes received since the search for the best number of connections began.
+    /// The bytes received since the search for the best number of connections began, and the times of its last steps.
     private struct Progress: Hashable {
-        /// The number of bytes received since the search began.
+        /// The number of bytes received since the search for the best number of connections began.
         var received: Int64 = 0
         /// The times of the last sample of the throughput and of the last step (a change of the number of connections).
         var measuredAt = Duration.zero, steppedAt = Duration.zero
@@ -44,16 +46,17 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// The times of the next check (a test of fewer connections) and of the next search for the best number of
     /// connections.
     private struct Schedule: Hashable {
+        /// The time of the next check, a test whether fewer connections are as fast.
         var checkAt = Duration.zero
+        /// The time of the next search for the best number of connections; `nil` if no search is due.
         var searchAgainAt: Duration?
         /// The pause between the end of the next search and the search after it.
         var searchPause = ConnectionBudget.firstPause
     }
 
-    /// The effect of the user's rate limit on the number of connections, which is halved while the limit holds bytes
-    /// back.
+    /// The effect of the user's rate limit on the number of connections, which is halved while the limit delays bytes.
     private struct RateLimit: Hashable {
-        /// The time since which the rate limit has held bytes back in every sample.
+        /// The time since which the user's rate limit has delayed bytes in every throughput sample.
         var heldBackSince: Duration?
         /// The number of connections before it was halved because of the rate limit; `nil` if it was not halved.
         var loweredFrom: Int?
@@ -67,27 +70,29 @@ package struct ConnectionBudget: Hashable, Sendable {
         var served = 0
         /// The times when connections were closed in the middle of a response: the host may still count them.
         var closings: [Duration] = []
-        /// The number of consecutive refusals that recently closed connections explain. Refusals within `moment` count
-        /// once.
+        /// The number of consecutive refused connections that are attributed to recently closed ones, which the host
+        /// may still count. Refusals within `moment` (half a second) count once.
         var lateRefusals = 0
-        /// The time of the last refusal that `lateRefusals` counts.
+        /// The time of the last refused connection that `lateRefusals` counts.
         var lateSince = Duration.zero
-        /// The number of connections that worked at that refusal: a temporary limit, until the host no longer counts
-        /// the closed connections.
+        /// The number of connections that worked when `lateRefusals` last counted a refusal: a temporary limit, until
+        /// the host no longer counts the closed connections.
         var lateWorking = 0
     }
 
     /// The phase of the search for the best number of connections.
     private enum Mode: Hashable, Sendable {
-        /// Adds connections step by step, with the throughput and the number of connections before the last step.
+        /// Adds connections step by step. `before` and `previous`: the throughput and the number of connections before
+        /// the last step; `nil` before the first.
         case climbing(before: ThroughputMeter.Reading?, previous: Int)
-        /// Keeps the number of connections until the next check or search.
+        /// Keeps the number of connections until the next check (a test of fewer connections) or the next search for
+        /// more.
         case settled
         /// Tries a quarter fewer connections than `from`, which delivered `before` bytes per second.
         case checking(before: Double, from: Int)
     }
 
-    /// Creates the search for a transfer that begins.
+    /// Creates the search for the best number of connections of a transfer that begins.
     ///
     /// - Parameters:
     ///   - requested: the number of connections that the user set; `nil`: search for the best number, up to `most`.
@@ -109,8 +114,8 @@ package struct ConnectionBudget: Hashable, Sendable {
     static let most = 16
     /// The minimum time for measuring the throughput after a step (a change of the number of connections).
     static let window = Duration.milliseconds(60)
-    /// The minimum time for measuring a step (a change of the number of connections) whose gain is below the clear gain
-    /// of 30 %.
+    /// The minimum time for measuring whether a step (a change of the number of connections) increases the rate, if its
+    /// gain is below the clear gain of 30 %.
     static let clearWindow = Duration.milliseconds(240)
     /// The minimum number of received bytes per connection for judging a step (a change of the number of connections):
     /// on a slow network, fewer bytes say little.
@@ -124,11 +129,11 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// The minimum remaining time of the download, in seconds, that makes a check (a test of fewer connections)
     /// worthwhile.
     static let worthChecking = 10.0
-    /// The minimum round trip for steps of two doublings: each step costs two round trips, in which only the earlier
-    /// connections deliver bytes.
+    /// The minimum round trip for steps that quadruple the connections: each step costs two round trips, in which only
+    /// the earlier connections deliver bytes.
     static let longRoundTrip = Duration.milliseconds(40)
-    /// The minimum round trip for a first step that goes straight to `most`: the window of each new connection grows
-    /// for a dozen round trips, and checks remove excess connections later.
+    /// The minimum round trip for raising the number of connections directly to `most`: the window of each new
+    /// connection grows for a dozen round trips, and excess connections are closed later.
     static let farRoundTrip = Duration.milliseconds(100)
     /// The first and the longest pause between searches for the best number. The pause doubles after each search.
     static let firstPause = Duration.seconds(15), longestPause = Duration.seconds(3600)
@@ -141,7 +146,8 @@ package struct ConnectionBudget: Hashable, Sendable {
     /// The maximum number of consecutive refusals that are attributed to closed connections that the host still counts.
     static let mostLateRefusals = 3
 
-    /// The time at which `measure` should be called in addition to the regular calls; `nil` if no extra call is needed.
+    /// The time at which `measure` should be called in addition to its regular calls about every 100 ms; `nil` if no
+    /// extra call is needed.
     package var wakeAt: Duration? {
         guard case .climbing = mode else { return nil }
         if let next = meter.nextSample { return next }
@@ -150,12 +156,12 @@ package struct ConnectionBudget: Hashable, Sendable {
             ? progress.measuredAt + ThroughputMeter.sampleLength : nil
     }
 
-    /// A sample of the progress of a transfer (one run of a download). `measure` uses it to choose the number of
-    /// connections.
+    /// The progress of a transfer (one run of a download) since the last call of `measure`, which uses it to choose the
+    /// number of connections.
     package struct Sample: Hashable, Sendable {
-        /// The number of bytes received since the last sample, over all connections.
+        /// The number of bytes received since the last call of `measure`, over all connections.
         package var bytes: Int64
-        /// The number of connections that receive bytes.
+        /// The number of connections of the transfer that receive bytes.
         package var active: Int
         /// The number of bytes of the file still missing; `nil` if unknown.
         package var remaining: Int64?
@@ -163,12 +169,12 @@ package struct ConnectionBudget: Hashable, Sendable {
         package var roundTrip: Duration = .zero
         /// `true` if the user set a rate limit, so that the throughput is measured longer and steps are smaller.
         package var isLimited: Bool = false
-        /// `true` if the rate limit holds bytes back, so that more connections would not be faster.
+        /// `true` if the rate limit delays bytes, so that more connections would not be faster.
         package var isHeldBack: Bool = false
     }
 
-    /// Adds a sample of the transfer's throughput and updates `target`. The state machine calls this a few times a
-    /// second, and at `wakeAt`.
+    /// Adds a measurement of the transfer's throughput and updates `target`, the number of connections to use. The
+    /// state machine calls this a few times a second, and at `wakeAt`.
     ///
     /// - Returns: `true` if `target` has dropped and the caller must close the connections beyond it.
     package mutating func measure(_ sample: Sample, now: Duration) -> Bool {
@@ -190,7 +196,7 @@ package struct ConnectionBudget: Hashable, Sendable {
         }
     }
 
-    /// Halves the connections after the user's rate limit held bytes back for a second. More connections are then no
+    /// Halves the connections after the user's rate limit delayed bytes for a second. More connections are then no
     /// faster, and closing one loses the bytes that wait in it. If half is too few, that is not tried again soon.
     /// Returns `true` if the number was halved, so that connections must be closed.
     private mutating func heldBack(_ now: Duration) -> Bool {
@@ -304,7 +310,8 @@ package struct ConnectionBudget: Hashable, Sendable {
         return true
     }
 
-    /// Returns whether a measurement is long and even enough to be compared with one of another number of connections.
+    /// Returns whether a measurement of the throughput is long and even enough to be compared with one of another
+    /// number of connections.
     private func isEnough(_ reading: ThroughputMeter.Reading, _ sample: Sample) -> Bool {
         reading.length >= max(Self.checkWindow, sample.roundTrip * 2)
             && (reading.isEven || reading.length >= Self.longestCheckWindow)
@@ -360,7 +367,8 @@ package struct ConnectionBudget: Hashable, Sendable {
         return min(target, host.lateWorking)
     }
 
-    /// Lowers the ceiling to `working`: the host asked for less, or refused a connection while `working` others worked.
+    /// Lowers the maximum of connections (`ceiling`) to `working`: the host asked for less, or refused a connection
+    /// while `working` others worked.
     ///
     /// - Parameter recovery: the time after which one connection more is tried: the refusal may be temporary. `nil`:
     ///   never.

@@ -1,18 +1,18 @@
 /// Decides when a connection of a download is too slow and is replaced by a new one
 /// (docs/internals/slow-connections.md): its rate is far below the expected rate of a new connection. Without a rate
-/// for comparison, a floor and the stall timeout decide.
+/// for comparison, a floor and the stall timeout (the limit without a byte) decide.
 package struct ReplacementPolicy: Hashable, Sendable {
     /// A running attempt (one request) with its rates. This policy uses them to judge whether its connection is too
     /// slow.
     package struct Runner: Hashable, Sendable {
-        /// The identifier of the attempt.
+        /// The identifier of the running attempt (request).
         package var id: AttemptID
-        /// The current rate in bytes per second.
+        /// The current rate of the attempt (request) in bytes per second.
         package var rate: Double
-        /// The highest rate of the attempt so far, in bytes per second: an estimate for a new connection if the
-        /// download has no other connections.
+        /// The highest rate of the attempt (request) so far, in bytes per second: an estimate for a new connection if
+        /// the download has no other connections.
         package var best: Double
-        /// The number of bytes that the attempt still has to receive; `nil` if unknown.
+        /// The number of bytes that the attempt (request) still has to receive; `nil` if unknown.
         package var remaining: Int64?
     }
 
@@ -20,7 +20,8 @@ package struct ReplacementPolicy: Hashable, Sendable {
     static let share = 0.1
     /// The rate in bytes per second below which any connection is slow.
     static let floor = 1024.0
-    /// The time that a connection may be slow in comparison with others, before `futile` increases it.
+    /// The time that a connection may be slow in comparison with others before it is replaced. Each futile replacement
+    /// (`futile`) doubles this time.
     static let patience = Duration.seconds(4)
 
     /// The time without a byte after which a connection is dead. Very few bytes in this time count the same.

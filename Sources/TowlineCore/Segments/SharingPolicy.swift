@@ -6,26 +6,27 @@
 /// mistake doubles the number of small responses that are needed before sharing; many small responses in a row halve
 /// that number.
 package struct SharingPolicy: Hashable, Sendable {
-    /// The result of a response, as evidence for or against sending the next requests to its host over a shared
+    /// The result of a response, which speaks for or against sending the next requests to its host over a shared
     /// connection.
     package enum Evidence: Hashable, Sendable {
-        /// The body is complete and at most `smallLimit` bytes long: evidence for sharing.
+        /// The body is complete and at most `smallLimit` bytes long: the next requests may share a connection.
         case small
-        /// The body is long, or its length is unknown: evidence against sharing.
+        /// The body is long, or its length is unknown: the next requests should not share a connection.
         case long
-        /// The body is missing or incomplete, or was not sent as an HTTP/2 stream: evidence against sharing.
+        /// The body is missing or incomplete, or was not sent as an HTTP/2 stream: the next requests should not share a
+        /// connection.
         case broken
 
-        /// Creates the evidence for or against shared connections that a response head promises, before its body has
-        /// arrived.
+        /// Creates the result that a response head promises, before its body has arrived: whether the next requests may
+        /// share a connection.
         ///
         /// - Parameter length: the length in bytes; `nil` if the head has no length, or the body is not a whole file.
         package init(promisedLength length: Int64?) {
             self = (length ?? .max) <= SharingPolicy.smallLimit ? .small : .long
         }
 
-        /// Creates the evidence for or against shared connections from the end of an attempt (one request). Returns
-        /// `nil` if the end gives none, for example because the user cancelled the attempt.
+        /// Creates the result of an attempt (one request) that ended: whether the next requests may share a connection.
+        /// Returns `nil` if the end does not show this, for example because the user cancelled the attempt.
         ///
         /// - Parameters:
         ///   - shared: `true` if the request was meant to share its connection, as one of several streams.
@@ -46,18 +47,20 @@ package struct SharingPolicy: Hashable, Sendable {
     /// The length in bytes of the longest file that is downloaded over a shared connection.
     package static let smallLimit: Int64 = 256 << 10
 
-    /// The initial value of `needed`.
+    /// The initial number of consecutive small responses that a host must send before requests share a connection
+    /// (`needed`).
     private static let firstRun = 2
-    /// The maximum value of `needed`, and the number of consecutive small responses after which `needed` is halved.
+    /// The maximum of `needed` (the small responses required before requests share a connection), and the number of
+    /// consecutive small responses after which `needed` is halved.
     private static let longestRun = 64
-    /// The minimum latency of a distant host, measured at the fastest response. The mean is no measure,
-    /// because it grows with the number of simultaneous requests.
+    /// The minimum latency of a distant host, measured at the fastest response. The mean latency is unsuitable, because
+    /// it grows with the number of simultaneous requests.
     private static let far = Duration.milliseconds(40)
 
-    /// The number of consecutive small responses of the host. When it reaches `needed`, requests begin to share a
-    /// connection.
+    /// The number of consecutive small responses that the host has sent. When it reaches `needed`, requests begin to
+    /// share a connection.
     private var small = 0
-    /// The number of consecutive small responses that are needed before requests share a connection.
+    /// The number of consecutive small responses that the host must send before requests share a connection.
     private var needed = Self.firstRun
     /// The shortest time from a request to the start of a small response, which shows whether the host is distant.
     private var least: Duration?
@@ -72,7 +75,7 @@ package struct SharingPolicy: Hashable, Sendable {
     /// requests.
     package var isWorthKeeping: Bool { shares || needed > Self.firstRun }
 
-    /// `true` if the next requests share a connection.
+    /// `true` if the next requests to the host share a connection.
     private var shares: Bool { small >= needed }
 
     /// The way in which the next requests to the host use connections: each its own, all one, or a few each of several.
@@ -85,8 +88,8 @@ package struct SharingPolicy: Hashable, Sendable {
         plan.mayBringWhole && plan.sharing != .several && hostCeiling == nil
     }
 
-    /// Records the evidence of a response over HTTP/2, complete or abandoned, which may change whether the next
-    /// requests to the host share a connection.
+    /// Records the result (`evidence`) of a response over HTTP/2, complete or abandoned, which may change whether the
+    /// next requests to the host share a connection.
     ///
     /// - Parameter latency: the time from the request to the start of a small response.
     package mutating func answered(_ evidence: Evidence, after latency: Duration = .zero) {

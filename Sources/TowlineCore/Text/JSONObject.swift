@@ -4,7 +4,7 @@
 package struct JSONObject: Hashable, Sendable {
     private var text = "{"
 
-    /// Creates an object without members.
+    /// Creates a JSON object without members.
     package init() {}
 
     /// Adds a member with a text. The caller must use a different name for each member.

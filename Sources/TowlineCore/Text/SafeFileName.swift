@@ -79,7 +79,7 @@ package enum SafeFileName {
     /// Returns the name that a URL gives: its last path component, made safe, or `download`.
     package static func ofURL(_ url: HTTPURL) -> String { known(byURL: url) ?? "download" }
 
-    /// Returns the name that a URL gives; `nil` if the URL has no usable name.
+    /// Returns the safe file name that a URL gives; `nil` if the URL has no usable name.
     private static func known(byURL url: HTTPURL) -> String? {
         url.lastPathComponent.flatMap { make(ByteText.readable($0), isOfURL: true) }
     }

@@ -3,7 +3,7 @@
 package struct WebhookMessage: Hashable, Sendable {
     /// The name of the event that the message reports, such as `finished`.
     package var event: String
-    /// The identifier of the download.
+    /// The identifier of the download, in its text form.
     package var id: String
     /// The name of the file.
     package var name: String
@@ -16,7 +16,7 @@ package struct WebhookMessage: Hashable, Sendable {
     /// The time of the event, in seconds since 1970.
     package var time: Int64
 
-    /// Creates the message about a download.
+    /// Creates the message about an event of a download.
     package init(
         event: String, id: String, name: String, path: String, bytes: Int64, checksum: Checksum?, time: Int64
     ) {
@@ -41,7 +41,7 @@ package struct WebhookMessage: Hashable, Sendable {
         return isPlain ? String(Unicode.Scalar(byte)) : "%" + Hexadecimal.encoded([byte])
     }
 
-    /// The JSON text of the message.
+    /// The JSON text of the message, the body of the request to the webhook.
     package var json: String {
         var object = JSONObject()
         object.add("event", event)

@@ -1,6 +1,6 @@
 /// The identifier of an attempt, which is one request of a download and its response; unique within a process.
 package struct AttemptID: Hashable, Sendable {
-    /// The number. No other attempt of the process has the same.
+    /// The number of the attempt (request). No other attempt of the process has the same number.
     package let value: UInt64
 
     /// Creates an identifier from a number, which the caller keeps unique within the process.
@@ -14,9 +14,9 @@ package enum AttemptEnd: Sendable {
     case complete(Framing)
     /// The receiver of the body returned `.stop`, because it needs no more bytes.
     case stopped
-    /// Cancelled by `Transport.cancel` or `shutdown`.
+    /// The attempt (request) was cancelled by `Transport.cancel`, or by `shutdown` of the whole transport.
     case cancelled
-    /// The attempt failed. The body bytes that it delivered before the failure are valid.
+    /// The attempt (request) failed. The body bytes that it delivered before the failure are valid.
     case failed(TransportFailure)
 
     /// The way in which the transport recognized the end of a complete response body. It decides whether the length of
@@ -35,21 +35,21 @@ package enum AttemptEnd: Sendable {
         /// Another response must prove the length.
         case unclosed
 
-        /// Returns whether another response must prove the length, because this one may have been cut.
+        /// Returns whether another response must prove the length of the file, because this one may have been cut.
         package var needsProof: Bool { self == .stream || self == .unclosed }
     }
 }
 
-/// The reason why an attempt failed, as far as the transport (the HTTP client) knows it.
+/// The reason why an attempt (request) failed, as far as the transport (the HTTP client) knows it.
 package struct TransportFailure: Error, Hashable, Sendable {
-    /// The kinds of failure of an attempt. `RetryPolicy` classifies them as transient (the request is retried) or
-    /// permanent.
+    /// The kinds of failure of an attempt (request). `RetryPolicy` classifies them as transient (the request is
+    /// retried) or permanent.
     package enum Kind: Hashable, Sendable, CaseIterable {
         /// The host name does not resolve.
         case hostNotFound
         /// The host has no route, refuses the connection, or is unreachable.
         case connectFailed
-        /// The connection was not open when `connectTimeout` expired.
+        /// The connection was not open when its time limit `connectTimeout` expired.
         case connectTimedOut
         /// The proxy's name does not resolve, or the proxy is down or refuses the request.
         case proxyFailed
@@ -91,12 +91,12 @@ package struct TransportFailure: Error, Hashable, Sendable {
         /// The transport does not support an option of the request, or the app's settings forbid the request: nothing
         /// was sent.
         case unsupported
-        /// The system cannot create a thread for the connection: the limit on processes is reached.
+        /// The system cannot create a thread for the connection: the maximum number of processes is reached.
         case threadRefused
         /// This machine cannot send the request or receive the response: for example, memory or file descriptors are
         /// exhausted.
         case local
-        /// A failure of the attempt that no other case describes.
+        /// A failure of the attempt (request) that no other case describes.
         case other
     }
 
@@ -105,7 +105,7 @@ package struct TransportFailure: Error, Hashable, Sendable {
     /// The message of the HTTP client, for people, without secrets. Text from the server may be included.
     package let message: String
 
-    /// Creates a failure. `message` must contain no secrets.
+    /// Creates the failure of an attempt (request). `message` must contain no secrets.
     package init(_ kind: Kind, _ message: String) {
         self.kind = kind
         self.message = message

@@ -1,17 +1,21 @@
-/// Decides when a checkpoint is due, which makes written bytes durable (docs/internals/durability.md): after each
+/// Decides when a checkpoint, a sync of the written bytes to disk, is due (docs/internals/durability.md): after each
 /// second or 16 MiB. The interval grows up to 30 s so that syncing takes at most 2 % of the time.
 package struct CheckpointPolicy: Hashable, Sendable {
-    /// The time when the last checkpoint ended, and the number of bytes received when it began.
+    /// The time when the last checkpoint (a sync of the written bytes to disk) ended.
     private var last: Duration
+    /// The total number of bytes received when the last checkpoint began.
     private var lastBytes: Int64 = 0
-    /// The duration of the last checkpoint.
+    /// The duration of the last checkpoint, which decides how long the next one must wait.
     private var cost = Duration.zero
+    /// The total number of bytes received when the kernel was last asked to start writing to disk.
     private var writebackBytes: Int64 = 0
 
-    /// Creates a policy. The first checkpoint is due a second after `now`, or after 16 MiB.
+    /// Creates a policy. The first checkpoint (a sync of the written bytes to disk) is due a second after `now`, or
+    /// after 16 MiB.
     package init(now: Duration) { last = now }
 
-    /// Returns whether a checkpoint is due. `bytes` is the total number of bytes received so far.
+    /// Returns whether a checkpoint, a sync of the written bytes to disk, is due. `bytes` is the total number of bytes
+    /// received so far.
     package func isDue(now: Duration, bytes: Int64) -> Bool {
         guard isBehind(bytes: bytes) else { return false }
         let since = now - last
@@ -27,11 +31,12 @@ package struct CheckpointPolicy: Hashable, Sendable {
     /// disk that no longer responds must not delay a pause forever.
     package static let patienceAtEnd = Duration.seconds(30)
 
-    /// Returns whether a last checkpoint is likely to take less than `patienceAtExit`, judged by the duration of the
-    /// one before it. Otherwise, a stopping transfer omits it.
+    /// Returns whether a last checkpoint (a sync to disk) is likely to take less than `patienceAtExit`, judged by the
+    /// duration of the one before it. Otherwise, a stopping transfer omits it.
     package var isQuick: Bool { cost < Self.patienceAtExit }
 
-    /// Returns whether bytes arrived since the last checkpoint. `bytes` is the total number received so far.
+    /// Returns whether bytes arrived since the last checkpoint (sync to disk), so that another one is useful. `bytes`
+    /// is the total number received so far.
     package func isBehind(bytes: Int64) -> Bool { bytes > lastBytes }
 
     /// Returns whether the kernel should start writing to disk: 8 MiB arrived since this last returned `true`. `bytes`
@@ -43,8 +48,8 @@ package struct CheckpointPolicy: Hashable, Sendable {
         return true
     }
 
-    /// Records a completed checkpoint, which decides when the next one is due. `start` and `now`: the times when it
-    /// began and ended. `bytes`: the total number of bytes received when it began.
+    /// Records a completed checkpoint (sync to disk), which decides when the next one is due. `start` and `now`: the
+    /// times when it began and ended. `bytes`: the total number of bytes received when it began.
     package mutating func completed(start: Duration, now: Duration, bytes: Int64) {
         last = now
         lastBytes = bytes

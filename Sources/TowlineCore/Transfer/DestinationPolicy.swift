@@ -9,15 +9,16 @@ package struct DestinationPolicy: Hashable, Sendable {
         /// A finished download. `isThis`: it came from the same URL and is the version that the server offers, as far
         /// as that is known.
         case finished(isThis: Bool)
-        /// Anything else. `isFile`: a regular file, whose bytes can be read, for example to compute a checksum.
+        /// Any other file, directory or special file under the destination name. `isFile`: a regular file, whose bytes
+        /// can be read, for example to compute a checksum.
         case other(isFile: Bool)
     }
 
-    /// The next step of the download.
+    /// The next step of a download whose destination name is taken.
     package enum Step: Hashable, Sendable {
         /// Download the file. An existing file is replaced when the new one is complete.
         case download
-        /// Resume the unfinished download.
+        /// Resume the unfinished download with the bytes in its part file.
         case resume
         /// Resume the unfinished download, unless another file already has its final name.
         case resumeIfNameIsFree
@@ -35,7 +36,7 @@ package struct DestinationPolicy: Hashable, Sendable {
         /// Look for this download under the numbered names, such as `NAME (1)`. If it is not there, read the existing
         /// file and compare its checksum (`elseProve`), or download under a numbered name.
         case findNumbered(elseProve: Bool)
-        /// Fail with the error `destinationExists`.
+        /// Fail with the error `destinationExists`, because another file has the name.
         case refuse
     }
 
@@ -44,7 +45,7 @@ package struct DestinationPolicy: Hashable, Sendable {
     /// `true` if the user gave a checksum of the whole file, which can identify an existing file as the requested one.
     package var hasChecksum: Bool
 
-    /// Creates a policy from the user's options.
+    /// Creates a policy from the user's choice for existing files and whether a checksum was given.
     package init(existing: ExistingPolicy, hasChecksum: Bool) {
         self.existing = existing
         self.hasChecksum = hasChecksum

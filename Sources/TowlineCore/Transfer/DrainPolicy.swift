@@ -6,7 +6,7 @@ package enum DrainPolicy {
     private static let most: Int64 = 16 << 10
 
     /// Returns the maximum number of body bytes to read of an unwanted response with this head. `nil`: the body is too
-    /// long, or ends only with its connection, so the connection is closed at once.
+    /// long, or ends only with its connection, so the connection is closed immediately.
     package static func limit(_ head: ResponseHead) -> Int64? {
         switch ContentLength.parse(head.fields) {
         case .length(let length): length <= most ? length : nil

@@ -1,14 +1,15 @@
 /// An existing file under the final name of a download. An update replaces it if the server has another version (RFC
 /// 9110 §13.1).
 package struct ExistingFile: Hashable, Sendable {
-    /// The length in bytes.
+    /// The length of the existing file in bytes.
     package let length: Int64
-    /// The modification time.
+    /// The modification time of the existing file.
     package let modified: HTTPDate
-    /// The validators that the server sent for the file; `nil` if another program created or changed the file.
+    /// The validators that the server sent for the existing file; `nil` if another program created or changed it.
     package let version: PublishedVersion?
 
-    /// The condition of a request: the server sends the file only if it has another version.
+    /// The condition of a request for a file that already exists: the server sends the file only if it has another
+    /// version.
     package struct Condition: Hashable, Sendable {
         /// The entity tag to send as `If-None-Match`; `nil` omits the field.
         package let entityTag: EntityTag?
@@ -63,7 +64,7 @@ package struct ExistingFile: Hashable, Sendable {
 /// The validators that a server sent for the bytes of a published file. They are stored with the file and identify its
 /// version in a later update.
 package struct PublishedVersion: Hashable, Sendable {
-    /// The entity tag; `nil` if the server sent none.
+    /// The entity tag (`ETag`) of the published file; `nil` if the server sent none.
     package var entityTag: EntityTag?
     /// A digest of the URL that responded (see ``location(_:)``): a validator is valid for one URL.
     package let location: UInt32

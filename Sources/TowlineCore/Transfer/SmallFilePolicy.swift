@@ -18,8 +18,8 @@ package enum SmallFilePolicy {
         plan.sharesConnection ? SharingPolicy.smallLimit : longest
     }
 
-    /// Returns whether a download with these options may begin as a single request. Mirrors, a stream, a size limit and
-    /// reserved fields require a state machine from the beginning.
+    /// Returns whether a download with these options may begin as a single request, without a state machine. Mirrors, a
+    /// stream, a size limit and reserved fields require a state machine from the beginning.
     package static func suffices(for terms: TransferTerms) -> Bool {
         terms.mirrors.isEmpty && !terms.isStream && terms.options.maximumSize == nil
             && !terms.userFields.lines.contains { RequestTerms.isReserved($0.name) }
@@ -44,8 +44,8 @@ package enum SmallFilePolicy {
             chain: [], isConfirmation: false, isRace: false, sharing: sharing)
     }
 
-    /// Returns the target of a redirect of such a request. `nil`: the response is no redirect, or a state machine must
-    /// decide.
+    /// Returns the target of a redirect in the response to `plan`, the single request of a transfer. `nil`: the
+    /// response is no redirect, or a state machine must decide.
     package static func target(
         of verdict: ResponseVerdict, after plan: AttemptPlan, _ terms: TransferTerms
     ) -> HTTPURL? {
@@ -78,8 +78,8 @@ package enum SmallFilePolicy {
     }
 
     /// Returns whether to ask a server for a checksum (RFC 9530 §4) after `count` responses in a row without a
-    /// checksum. Over HTTP/1.1 the field is a quarter of a request. After 32 such responses, one request in 64 has the
-    /// field, because other files of the server may have checksums.
+    /// checksum. Over HTTP/1.1 the field that asks is a quarter of a request. After 32 responses, only one request in
+    /// 64 has the field, because other files of the server may have checksums.
     package static func wantsDigest(after count: Int) -> Bool { count < 32 || count % 64 == 0 }
 
     /// Returns whether a response that begins with a file's first byte has a checksum, for the count of
@@ -105,9 +105,9 @@ package enum SmallFilePolicy {
         return known + [theirs]
     }
 
-    /// Returns the facts of a response whose body is a complete small file. The file is published once all bytes
+    /// Returns the parsed head of a response whose body is a complete small file. The file is published once all bytes
     /// arrived and match their checksums. `nil` if a state machine must decide: the file is empty, long or coded, the
-    /// content of the response has its own digest, or the response is no such body.
+    /// content of the response has its own digest, or the body is not the file.
     package static func file(in verdict: ResponseVerdict) -> ResponseFacts? {
         let facts: ResponseFacts
         switch verdict {

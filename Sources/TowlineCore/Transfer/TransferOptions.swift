@@ -2,7 +2,7 @@
 public enum ExistingPolicy: String, Hashable, Sendable, CaseIterable {
     /// Keeps the existing file and finishes without downloading.
     case skip
-    /// Fails with `destinationExists`.
+    /// Fails with the error `destinationExists`.
     case fail
     /// Replaces the existing file when the new file is complete.
     case overwrite
@@ -38,8 +38,8 @@ public struct TransferOptions: Hashable, Sendable {
     /// The maximum number of consecutive attempts (requests) without a received byte before the download fails; 0 means
     /// no limit.
     ///
-    /// Until the first byte arrives, attempts are counted separately for each URL. `nil` means that the download waits
-    /// for the network and resumes automatically.
+    /// Until the first byte arrives, attempts (requests) are counted separately for each URL. `nil` means that the
+    /// download waits for the network and resumes automatically.
     public var maximumTries: Int?
     /// The wait before the first retry, from 1 millisecond to 86,400 seconds. Each further failure doubles the wait, up
     /// to a minute.

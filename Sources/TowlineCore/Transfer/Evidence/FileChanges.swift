@@ -16,14 +16,14 @@ struct FileChanges: Sendable {
     var fileChanged = false
     /// The paused response whose body becomes the file in a restart; `nil` if a restart sends a new request.
     var keptAnswer: ResponseFacts?
-    /// The metadata of the file that a restart discarded. If the next response has the same validator but no length,
-    /// the length stored here applies.
+    /// The metadata (length, validators) of the file whose bytes a restart discarded. If the next response has the same
+    /// validator but no length, this length applies.
     var givenUp: Representation?
-    /// The length of the discarded representation, if the new response has the same weak validator. A response that
-    /// ends earlier only because its connection closed is incomplete.
+    /// The length of the file whose bytes a restart discarded, if the new response has the same weak validator. A
+    /// response that ends earlier only because its connection closed is incomplete.
     var minimumLength: Int64?
-    /// The metadata of the file in the last response that defined it. If it changes, readers of the incomplete file
-    /// must read again.
+    /// The metadata (length, validators) of the file in the last response that defined the file. If it changes, readers
+    /// of the incomplete file must read again.
     var lastAdopted: Representation?
 
     /// The number of requests in a row that have to confirm a change if the server is known to send several versions.
@@ -39,8 +39,8 @@ struct FileChanges: Sendable {
         return isConfirmation && !hasSeveral
     }
 
-    /// Returns the length of the discarded representation if the response has the same validator, otherwise `nil`. A
-    /// body that ends earlier is incomplete, however it is framed (RFC 9112 §8). Representations with the same weak
+    /// Returns the length of the file whose bytes a restart discarded if the response has the same validator, otherwise
+    /// `nil`. A body that ends earlier is incomplete, however it is framed (RFC 9112 §8). Versions with the same weak
     /// validator may differ in bytes and length (RFC 9110 §8.8.1).
     func lengthGivenUp(_ facts: ResponseFacts, weakly: Bool, _ terms: TransferTerms) -> Int64? {
         guard let givenUp, facts.contentCoding == nil, !terms.ignoresLength,

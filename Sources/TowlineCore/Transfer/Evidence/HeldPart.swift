@@ -1,11 +1,12 @@
 /// The state of a transfer's part file (the incomplete file on disk) and of the bytes in it that came from earlier
 /// responses or transfers.
 struct HeldPart: Sendable {
-    /// `true` once a part file exists.
+    /// `true` once a part file (the incomplete file on disk) exists.
     var exists = false
     /// `true` if the part file is out of date, so that the bytes of the next response go into a new one.
     var isReplaced = false
-    /// The kind of bytes in the part file that the next response replaces; `.nothing` without such a file.
+    /// The encoding (plain or coded) of the bytes in the part file that the next response replaces; `.nothing` without
+    /// such a file.
     var replaced = HeldKind.nothing
     /// The media type of the bytes in the part file that the next response replaces.
     var replacedMediaType: String?
@@ -20,7 +21,8 @@ struct HeldPart: Sendable {
     /// incomplete file has may then be wrong.
     var generation = 0
 
-    /// Increases the content generation if written bytes (`ledger`) are discarded, so that readers read again.
+    /// Increases the content generation if written bytes (recorded in `ledger`) are discarded, so that readers of the
+    /// incomplete file read again.
     mutating func giveUp(_ ledger: RangeLedger) {
         if !ledger.written.isEmpty { generation += 1 }
     }

@@ -1,16 +1,16 @@
 /// The state of the suspicion that a server refuses requests only because of their Range field. If the suspicion
 /// applies, the next request is sent without Range.
 struct RangeDoubt: Hashable, Sendable {
-    /// `true` if the next request is sent without Range, because the Range field may have caused a refusal.
+    /// `true` if the next request is sent without a Range field, because the field may have caused a refusal.
     var asksPlain = false
-    /// `true` if a request without Range was sent, and no response was accepted since.
+    /// `true` if a request without a Range field was sent, and no response was accepted since.
     var hasAskedPlain = false
-    /// `true` if a status such as 404 refused the range request. Waiting does not help.
+    /// `true` if a status such as 404 refused the range request, so that waiting does not help.
     var isCertain = false
-    /// `true` if the request without Range was refused as well, so that the Range field is not the reason.
+    /// `true` if a request without a Range field was refused as well, so that the field is not the reason.
     var isRefuted = false
-    /// `true` if the request without Range succeeded after a temporary refusal, and the range was requested once
-    /// more.
+    /// `true` if a request without a Range field succeeded after a temporary refusal, and the range was then requested
+    /// once more.
     var asksAgain = false
     /// The number of temporary refusals in a row of requests that resume a download.
     var refusals = 0
@@ -26,8 +26,8 @@ struct RangeDoubt: Hashable, Sendable {
         return true
     }
 
-    /// Returns whether a range request may succeed after a request without Range did: the refusal was temporary, and
-    /// the server supports ranges, as it has shown before (`hadRanges`) or announces in this response.
+    /// Returns whether a range request may succeed after a request without a Range field did: the refusal was
+    /// temporary, and the server supports ranges, as it has shown before (`hadRanges`) or announces in this response.
     func mayHavePassed(_ facts: ResponseFacts, hadRanges: Bool) -> Bool {
         hasAskedPlain && !isCertain && !asksAgain && (hadRanges || facts.acceptsRanges == true)
     }

@@ -1,17 +1,20 @@
-/// The facts that responses showed about a server's support for range requests and about its validators. A transfer
-/// resumes and uses several connections only if they allow it.
+/// The support of a server for range requests, and the reliability of its validators, as its responses showed them. A
+/// transfer resumes and uses several connections only if they allow it.
 struct RangeKnowledge: Sendable {
     /// The server's support for range requests for this file, as far as responses have shown it.
     var support: RangeSupport
-    /// The conclusions from refused range requests, which may have been refused only for their Range field.
+    /// The conclusions from requests that the server may have refused only because of their Range field.
     var doubt = RangeDoubt()
-    /// The number of refused ranges since the last accepted range. After a few, the transfer uses a single connection.
+    /// The number of range requests refused by the server since it last sent a requested range. After a few, the
+    /// transfer uses a single connection.
     var refusals = 0
     /// `true` if the server rejects `If-Range`: instead, each 206 response must repeat the strong validator.
     var dislikesIfRange = false
-    /// `true` if the server repeats the strong validator only in weak form: bytes before resume points are compared.
+    /// `true` if the server repeats the strong validator only in weak form (`W/`): bytes before resume points are
+    /// compared.
     var isWeakened = false
-    /// `true` if responses of one version have different validators and the user gave a checksum, the only proof then.
+    /// `true` if responses of one version of the file have different validators and the user gave a checksum, the only
+    /// proof then.
     var ignoresValidators = false
     /// `true` if an earlier transfer found that the server supports no range requests for the file. Before the first
     /// response of this transfer, messages then give this as the reason for a restart.
@@ -25,15 +28,15 @@ struct RangeKnowledge: Sendable {
     /// The support of a server for range requests (HTTP 206) for one file, as far as it is known.
     enum RangeSupport: Hashable, Sendable {
         case unknown
-        /// The server sent a valid 206 response.
+        /// Range requests work: the server sent a valid 206 response.
         case works
         /// The server announces range support, but has not sent a range yet.
         case claimed
-        /// Requests have no `Range` field from now on, and one connection is used.
+        /// Range requests do not work: requests have no `Range` field from now on, and one connection is used.
         case broken
     }
 
-    /// Forgets what concerns the server, because another server serves the file from now on.
+    /// Resets what responses showed about the server, because another server serves the file from now on.
     mutating func forgetServer() {
         (support, doubt, refusals, dislikesIfRange, isWeakened) = (.unknown, RangeDoubt(), 0, false, false)
     }
@@ -44,20 +47,21 @@ struct RangeKnowledge: Sendable {
 /// Such a request is repeated once without Range before the refusal counts. Only a plain request shows that a file is
 /// missing.
 extension RangeKnowledge {
-    /// The facts about a refused request that decide whether it is repeated without Range.
+    /// The circumstances of a refused request, which decide whether it is repeated without a Range field.
     struct Refused {
-        /// The description of the refused request: the requested bytes and the known facts about the file.
+        /// The refused request: the requested bytes, and the known length and validators of the file.
         var question: ResponseQuestion
-        /// `true` if the request went to the primary source, and no other attempt runs. Other attempts could show that
-        /// ranges work.
+        /// `true` if the request went to the primary source (the URL that defines the file), and no other request runs.
+        /// Other requests could show that ranges work.
         var isAlone: Bool
-        /// `true` if there are no written bytes that another request could continue.
+        /// `true` if there are no written bytes that another request could continue, so that the next request begins
+        /// the file.
         var beginsAnew: Bool
         /// `true` if the link that refused the request is old, and a renewed one may work.
         var isOldLink: Bool
-        /// `true` if the download can continue without the primary source.
+        /// `true` if the download can continue without the primary source (the URL that defines the file).
         var mirrorsGoOn: Bool
-        /// `true` if there is another source that may be asked.
+        /// `true` if another source (a mirror) exists that may get a request.
         var hasMirror: Bool
         /// `true` if other transfers of this process receive bytes from the host.
         var othersWork: Bool
@@ -90,12 +94,12 @@ extension RangeKnowledge {
         (400..<600).contains(status) && ![407, 425, 429].contains(status)
     }
 
-    /// The number of temporary refusals in a row, each with its wait, at which a request without Range replaces the
-    /// range request.
+    /// The number of temporary refusals in a row, each followed by a wait, after which a request without a Range field
+    /// replaces the range request.
     private static let passingRefusals = 3
 
-    /// Returns whether a refusal counts as temporary, so that the range is requested again after a wait. `waits`:
-    /// `true` if the server asked for a pause.
+    /// Returns whether a refused range request counts as a temporary refusal, so that the range is requested again
+    /// after a wait. `waits`: `true` if the server asked for a pause.
     ///
     /// A server that has sent ranges before, or asks for a pause, gets a few such waits before a request without Range,
     /// whose response would replace the written bytes.
@@ -111,7 +115,7 @@ extension RangeKnowledge {
     ///   - passes: `true` if the refusal may be temporary: requests with and without Range then alternate, and all but
     ///     the first refusal count as failures.
     ///   - waits: `true` if the server asked for a pause.
-    /// - Returns: `true` if the next request is sent at once, without Range, before the refusal counts.
+    /// - Returns: `true` if the next request is sent immediately, without Range, before the refusal counts.
     mutating func doubtsRange(_ refused: Refused, passes: Bool, waits: Bool = false, _ terms: TransferTerms) -> Bool {
         guard refused.isAlone, refused.question.asked != .whole, !doubt.isRefuted,
             refused.beginsAnew || !terms.isStream, !refused.mirrorsGoOn
@@ -133,7 +137,7 @@ extension RangeKnowledge {
 }
 
 /// The reactions to responses that do not contain the requested range. `mirrorsGoOn`: `true` if the download can
-/// continue without the primary source.
+/// continue without the primary source (the URL that defines the file).
 extension RangeKnowledge {
     /// Handles a response that does not contain the requested range. The first refusal is retried; after the second,
     /// the download starts over without Range, on a single connection, unless other attempts or mirrors continue.
@@ -164,8 +168,8 @@ extension RangeKnowledge {
             .startOver(Restart(reason: reason, waits: true)))
     }
 
-    /// Limits the connections to the number (`others`) of attempts that receive bytes, because the server sent one
-    /// connection no valid range. After four refused ranges, no connection is added.
+    /// Limits the connections to the number (`others`) of attempts (requests) that receive bytes, because the server
+    /// sent one connection no valid range. After four refused ranges, no connection is added.
     func goOnWith(
         _ others: Int, _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext
     ) {
@@ -173,8 +177,8 @@ extension RangeKnowledge {
         if refusals >= 4, sources.mirrors.isEmpty { work.isSingle = true }
     }
 
-    /// Handles a refused range if no other request can help: later requests omit Range, and the download starts over if
-    /// bytes are written.
+    /// Handles a refused range request if no other request can help: later requests omit Range, and the download starts
+    /// over if bytes are written.
     mutating func withoutRange(
         _ id: AttemptID, _ reason: String, mirrorsGoOn: Bool, _ sources: inout TransferSources,
         _ work: inout TransferWork,

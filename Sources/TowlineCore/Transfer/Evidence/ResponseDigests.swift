@@ -24,7 +24,8 @@ struct ResponseDigests: Sendable {
         return Reaction(requestAgain(all, field?.field, &work), .downloadMore)
     }
 
-    /// Discards wrong bytes, which makes the planner request them again, and notifies the user.
+    /// Discards bytes that do not match a checksum, so that they are requested again, and returns a notice for the
+    /// user.
     private func requestAgain(_ wrong: ByteRange, _ field: String?, _ work: inout TransferWork) -> [TransferAction] {
         work.giveUp(wrong)
         return [.withdraw(wrong), .notice(.requestedAgain(wrong.count, field))]

@@ -2,8 +2,8 @@
 /// metadata of the file.
 extension TransferEvidence {
     /// Returns the bytes of an earlier transfer that count as written. If the part file is a copy, the last byte of
-    /// each run is requested again, so that the bytes before it are compared. A checksum of the whole file makes this
-    /// unnecessary.
+    /// each contiguous range is requested again, so that the bytes before it are compared. A checksum of the whole file
+    /// makes this unnecessary.
     func believed(_ held: HeldDownload) -> ByteRangeSet {
         guard checksums.isEmpty else { return held.written }
         if !held.isDoubtful, held.representation.validator == .weak { return weaklyBelieved(held.written) }
@@ -15,8 +15,8 @@ extension TransferEvidence {
         return believed
     }
 
-    /// Returns the bytes in `written` that may be kept if the server sends only a weak validator. The end of each run
-    /// is compared, so runs shorter than a comparison are discarded, and the file's last byte is requested again.
+    /// Returns the bytes in `written` that may be kept if the server sends only a weak validator. The end of each
+    /// contiguous range is compared, so shorter ranges are discarded, and the file's last byte is requested again.
     func weaklyBelieved(_ written: ByteRangeSet) -> ByteRangeSet {
         var believed = written
         for run in written.ranges where run.lowerBound > 0 {
@@ -71,7 +71,7 @@ extension TransferEvidence {
         return ledger.isWhole ? part.announceResuming() : []
     }
 
-    /// Forgets the file that the written bytes (`ledger`) belong to, because a restart discards them.
+    /// Forgets the metadata of the file, because a restart discards the written bytes (recorded in `ledger`).
     mutating func discard(_ ledger: RangeLedger) {
         part.giveUp(ledger)
         if !ledger.written.isEmpty {

@@ -1,7 +1,7 @@
-/// Functions that choose the proof with which new bytes are joined to those already written: the rung of the proof
-/// ladder (`ResponseQuestion.Rung`).
+/// Functions that choose the proof with which new bytes are joined to the written ones (`ResponseQuestion.Rung`), such
+/// as an equal ETag.
 extension TransferEvidence {
-    /// Returns the strongest proof that joins bytes of the primary source to the written ones; `nil`: no resuming.
+    /// Returns the strongest proof that new bytes of the primary source fit the written ones; `nil`: no resuming.
     func joinRung(_ ledger: RangeLedger) -> ResponseQuestion.Rung? {
         guard let representation = representation, ranges.support != .broken,
             coding.name == nil
@@ -33,8 +33,7 @@ extension TransferEvidence {
         return .ifRange
     }
 
-    /// Returns the proof with which the bytes of a source are joined to the written ones; `nil` if they cannot be
-    /// joined.
+    /// Returns the proof that new bytes of a source (URL) fit the written ones; `nil` if they cannot be joined.
     func rung(at source: SourceID, _ ledger: RangeLedger) -> ResponseQuestion.Rung? {
         source == .primary ? joinRung(ledger) : mirrorRung(ledger)
     }
@@ -46,7 +45,7 @@ extension TransferEvidence {
         return Representation(completeLength: ledger.completeLength, mediaType: representation?.mediaType)
     }
 
-    /// Returns whether two connections may write at the same time: the proof of their bytes needs no earlier bytes.
+    /// Returns whether two connections may write at the same time: no comparison with earlier bytes is needed.
     func mayBeSegmented(_ ledger: RangeLedger) -> Bool {
         guard ranges.support == .works || ranges.support == .claimed, coding.name == nil,
             ledger.completeLength != nil
@@ -65,7 +64,8 @@ extension TransferEvidence {
         ledger.written.isEmpty || part.isReplaced || representation == nil
     }
 
-    /// Returns the kind of bytes in the part file, including bytes that a restart discarded and that are still on disk.
+    /// Returns the encoding of the bytes in the part file, including bytes that a restart discarded and that are still
+    /// on disk.
     func held(_ ledger: RangeLedger) -> HeldKind {
         if ledger.written.isEmpty { return part.replaced }
         return coding.name == nil ? .identity : .coded

@@ -1,8 +1,8 @@
 /// The reactions of a transfer to responses to range requests that repeat the validator only in weak form, or that
 /// contain the whole file.
 extension TransferEvidence {
-    /// Handles a strong validator that is repeated only in weak form: from now on, bytes before each resume point must
-    /// be compared as well.
+    /// Handles a strong validator that is repeated only in weak form (`W/`): from now on, bytes before each resume
+    /// point must be compared as well.
     mutating func weakened(
         _ id: AttemptID, _ reason: String, _ sources: inout TransferSources, _ work: inout TransferWork,
         _ context: TransferContext

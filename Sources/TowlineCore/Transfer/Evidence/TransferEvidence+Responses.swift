@@ -1,6 +1,6 @@
 /// The reactions of a transfer to responses that define its file, continue it, or show another version of it.
 extension TransferEvidence {
-    /// Records that a response is accepted, and the names of its checksum fields for error messages.
+    /// Records that a response is accepted, and the names of its fields with checksums, for error messages.
     private mutating func accept(
         _ id: AttemptID, _ facts: ResponseFacts, _ work: inout TransferWork, _ context: TransferContext
     ) {
@@ -15,7 +15,7 @@ extension TransferEvidence {
         for digest in facts.wholeDigests { digests.fields[digest.checksum] = digest }
     }
 
-    /// Accepts a response with the requested range of the file.
+    /// Accepts a response that contains the requested range of the file, so that its body is written.
     mutating func acceptPartial(
         _ id: AttemptID, _ range: ByteRange, _ facts: ResponseFacts, _ sources: inout TransferSources,
         _ work: inout TransferWork, _ context: TransferContext

@@ -4,14 +4,14 @@ extension TransferEvidence {
     /// The minimum length in bytes of a file for the notice that an interruption restarts the download.
     static let worthSaying: Int64 = 1 << 20
 
-    /// The reason, for messages, why a download cannot be resumed if the server sends only whole files.
+    /// The reason, shown to the user, why a download cannot be resumed if the server sends only whole files.
     static let noRanges = "the server does not support range requests for this file and can send only the whole file"
 
-    /// The reason, for messages, why a download that ignores Content-Length cannot be resumed.
+    /// The reason, shown in messages to the user, why a download that ignores Content-Length cannot be resumed.
     static let ignoredLength =
         "the server's Content-Length is ignored (--ignore-length), so only the whole file can be requested"
 
-    /// The reason, for messages, why new bytes cannot be joined to the written ones if the server sends no validator.
+    /// The reason, shown to the user, why bytes cannot be joined to the written ones if the server sends no validator.
     static let noProof =
         "the server sends no strong ETag or date to prove that the file is unchanged"
         + " (--checksum or --unsafe-resume allows resuming)"
@@ -26,7 +26,7 @@ extension TransferEvidence {
         }
     }
 
-    /// The reason, for messages, why no new bytes can be joined to the written ones.
+    /// The reason, shown in messages to the user, why no new bytes can be joined to the written ones.
     var lackOfProof: String { terms.ignoresLength ? Self.ignoredLength : lacksRanges ? Self.noRanges : Self.noProof }
 
     /// The reason, as text, why another transfer could not resume with the written bytes but would start over; `nil` if

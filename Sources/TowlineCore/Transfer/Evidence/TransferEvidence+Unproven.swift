@@ -1,6 +1,6 @@
 /// The handling of responses whose end is not proven, for example by a length: a cut body looks like a complete one.
 extension TransferEvidence {
-    /// Requests the file again after a response without a proven end, so that another one confirms the length.
+    /// Requests the file again after a response without a proven end, so that another response confirms the length.
     ///
     /// - Returns: `nil` if the length counts.
     mutating func unprovenEnd(

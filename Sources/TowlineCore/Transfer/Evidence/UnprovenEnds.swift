@@ -1,21 +1,21 @@
-/// The responses whose end nothing proves, for example a length: a cut body looks like a complete one. Another response
-/// has to confirm the length.
+/// The responses whose end is not proven, for example by a length: a cut body looks like a complete one. Another
+/// response has to confirm the length.
 struct UnprovenEnds: Sendable {
-    /// The last response whose end nothing proves; `nil` without one. Another response that ends at the same length
-    /// confirms it.
+    /// The last response whose end is not proven (it may be cut); `nil` without one. Another response that ends at the
+    /// same length confirms it.
     private(set) var last: Response?
 
-    /// A response whose end nothing proves, and which began with the first byte of the file.
+    /// A response whose end is not proven (it may be cut), and which began with the first byte of the file.
     struct Response: Sendable {
         let length: Int64
         let representation: Representation?
         let framing: AttemptEnd.Framing
     }
 
-    /// The number of responses whose length was not confirmed.
+    /// The number of responses of unknown length whose length no other response confirmed.
     private var count = 0
 
-    /// The number of responses, each with another length, after which the transfer fails.
+    /// The number of responses without a proven end, each with another length, after which the transfer fails.
     private static let most = 5
 
     /// Requests the file again after a response of unknown length without a proven end.

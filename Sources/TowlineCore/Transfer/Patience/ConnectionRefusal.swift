@@ -2,21 +2,21 @@
 /// transfer uses fewer connections.
 struct ConnectionRefusal: Sendable {
     var reason: String
-    /// `true` if the server allows no more connections, or responds differently over another one. Any other failure
-    /// may concern only that request, and counts when it happens again.
+    /// `true` if the server allows no more connections, or responds differently over another one. Any other failure may
+    /// concern only this request, and counts when it happens again.
     var isLimit = true
     /// `true` if the server wants fewer connections, which concerns all downloads from this host.
     var concernsHost = false
-    /// `true` if the response does not contain the requested range.
+    /// `true` if the response to the further connection does not contain the requested range.
     var isAboutRanges = false
-    /// `true` if the same request without `If-Range` may succeed.
+    /// `true` if the refused request may succeed without its `If-Range` field.
     var mayBeIfRange = false
     var retryAfter: Duration?
 
     init(_ reason: String, isLimit: Bool = true) { (self.reason, self.isLimit) = (reason, isLimit) }
 
-    /// The reason, for messages, for giving up a further connection that received no data before it stalled or others
-    /// delivered its bytes.
+    /// The reason, shown in messages to the user, for giving up a further connection that received no data before it
+    /// stalled or others delivered its bytes.
     static let noData = "a further connection received no data"
 
     init(_ failure: TransportFailure, _ reason: String) {

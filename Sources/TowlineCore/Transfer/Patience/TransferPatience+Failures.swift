@@ -1,8 +1,8 @@
-/// The reactions of a transfer to requests to the primary source that failed, were refused, or delivered fewer bytes
-/// than requested.
+/// The reactions of a transfer to requests to the primary source (the URL that defines the file) that failed, were
+/// refused, or delivered fewer bytes than requested.
 extension TransferPatience {
     /// Handles the end of a response that is complete by its own framing: its end may give the length of the file, or
-    /// bytes may be missing, so that the attempt counts as failed.
+    /// bytes may be missing, so that the attempt (request) counts as failed.
     mutating func completed(
         _ attempt: RunningAttempt, _ framing: AttemptEnd.Framing, _ evidence: inout TransferEvidence,
         _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext
@@ -41,8 +41,8 @@ extension TransferPatience {
         return Reaction([evidence.learnAction()] + evidence.noticeWithoutLength(attempt.position, framing))
     }
 
-    /// Handles a failed attempt at the primary source: the transfer retries, uses fewer connections, or leaves out the
-    /// source.
+    /// Handles a failed request to the primary source (the URL that defines the file): the transfer retries, uses fewer
+    /// connections, or stops using the source.
     mutating func failed(
         _ attempt: RunningAttempt, _ failure: TransportFailure, _ evidence: inout TransferEvidence,
         _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext
@@ -96,7 +96,8 @@ extension TransferPatience {
         }
     }
 
-    /// Handles the failure of an attempt that delivered bytes: the next one starts at its position without a wait.
+    /// Handles the failure of an attempt (request) that delivered bytes: the next one continues at the same offset
+    /// without a wait.
     ///
     /// - Parameter reports: `true` if the user is notified although other attempts run.
     private mutating func broke(
@@ -112,7 +113,7 @@ extension TransferPatience {
         return lost ?? [.notice(TransferNotice(.info, .retrying, text))]
     }
 
-    /// Handles a broken response whose bytes cannot be joined to the next one.
+    /// Handles a response that ended early and whose bytes cannot be joined to those of the next response.
     ///
     /// - Returns: `nil` if the next request can resume.
     mutating func lostBreak(
@@ -141,8 +142,8 @@ extension TransferPatience {
             url: attempt.plan.url, chain: attempt.plan.chain, since: now)
     }
 
-    /// Ends an attempt on an additional connection that was refused. Its range returns to the running response, and
-    /// fewer connections are used from now on. Running responses are not disturbed.
+    /// Ends an attempt (request) on an additional connection that was refused. Its range returns to the running
+    /// response, and fewer connections are used from now on. Running responses are not disturbed.
     mutating func giveBack(
         _ attempt: RunningAttempt, _ refusal: ConnectionRefusal, _ evidence: inout TransferEvidence,
         _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext
@@ -240,7 +241,7 @@ extension TransferPatience {
         return actions + countFailure(failure, evidence, &sources, work.ledger, context)
     }
 
-    /// Returns the facts about a refused request that decide whether it is repeated without Range.
+    /// Returns the circumstances of a refused request that decide whether it is repeated without a Range field.
     func refused(
         _ attempt: RunningAttempt, _ evidence: TransferEvidence, _ sources: TransferSources, _ work: TransferWork,
         _ context: TransferContext

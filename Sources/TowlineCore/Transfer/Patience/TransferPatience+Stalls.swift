@@ -84,10 +84,9 @@ extension TransferPatience {
     }
 
     /// Returns whether an attempt that ends now counts as a failure: it wrote no byte, no attempt did for a stall
-    /// timeout, and no failure was counted in that time. Otherwise, connections that stall one after another, each
-    /// replaced while another may still recover, would never use up the tries. An outage counts once, not once for each
-    /// connection. A stall on a shared connection says nothing about this file, whose next request has a connection of
-    /// its own.
+    /// timeout (the limit without a byte), and no failure was counted in that time. An outage thus counts once, not
+    /// once for each connection. A stall on a shared connection says nothing about this file, whose next request has a
+    /// connection of its own.
     func isFruitless(_ attempt: RunningAttempt, _ work: TransferWork, _ context: TransferContext) -> Bool {
         guard attempt.position <= attempt.plan.lease.lowerBound, !attempt.plan.sharesConnection else { return false }
         let isNew = lastFailureAt.map { context.now - $0 >= terms.options.stallTimeout } ?? true

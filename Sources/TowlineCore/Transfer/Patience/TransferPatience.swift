@@ -1,26 +1,28 @@
 /// The failures of a transfer so far, and its waits before further requests.
 struct TransferPatience: Sendable {
     let terms: TransferTerms
-    /// The number of attempts in a row that received no bytes. The retry limit applies to it.
+    /// The number of attempts (requests) in a row that received no bytes. The retry limit applies to it.
     var failures = 0
-    /// The time when a failure was last counted.
+    /// The time when an attempt (request) without a received byte was last counted as a failure.
     var lastFailureAt: Duration?
     /// The number of times in a row that a link expired. After three renewals, the source counts as failed.
     var expirations = 0
     /// The number of failed syncs to disk. The second one ends the transfer.
     var syncFailures = 0
-    /// The reason for the current wait, for messages.
+    /// The reason for the current wait before the next request, shown in messages to the user.
     var waitReason = ""
-    /// `true` if the server requested the current wait.
+    /// `true` if the current wait before the next request was requested by the server (`Retry-After`).
     var waitsForServer = false
-    /// `true` if the current wait follows a failure of the network, not an answer of the server.
+    /// `true` if the current wait before the next request follows a failure of the network, not an answer of the
+    /// server.
     var lacksNetwork = false
-    /// `true` while the machine has no network, and its value before the last change.
+    /// `true` while the machine has no network.
     private(set) var isNetworkLost = false
+    /// The value of `isNetworkLost` before the last change of the network.
     private var wasNetworkLost = false
-    /// The attempt whose slow response was reported to the user, so that each is reported once.
+    /// The attempt (request) whose slow response was reported to the user, so that each is reported once.
     var announcedSilence: AttemptID?
-    /// The offset at which a response that cannot be resumed last broke. A break at the same offset suggests a wrong
+    /// The offset at which a response that cannot be resumed last ended early. The same offset again suggests a wrong
     /// Content-Length.
     var lastBreakAt: Int64?
 
@@ -33,18 +35,19 @@ struct TransferPatience: Sendable {
     /// user's checksum: the checksum may be wrong, and the user must not wait long for an unreachable server.
     private static let triesAfterRefutation = 3
 
-    /// A request to the primary source that received no bytes, with the facts that decide whether and when it is
-    /// retried (`countFailure`).
+    /// A request to the primary source (the URL that defines the file) that received no bytes, and the circumstances
+    /// that decide whether and when it is retried (`countFailure`).
     struct Failure {
-        /// The reason, for messages.
+        /// The reason for the failed request, shown in messages to the user.
         var reason: String
-        /// The wait that the server requested; `nil` without one.
+        /// The wait before the next request that the server requested; `nil` without one.
         var wait: Duration?
-        /// The code of the error if the tries are used up.
+        /// The code of the error with which the transfer fails if its tries are used up.
         var code = TowlineError.Code.transient
-        /// The cause of the error if the tries are used up; `nil` if the server answered.
+        /// The network failure in the error if the tries of the transfer are used up; `nil` if the server answered.
         var cause: TowlineError.NetworkFailure?
-        /// The maximum number of tries before the first byte of the file; `nil`: only the user's limit applies.
+        /// The maximum number of tries before the first byte of the file for this kind of failure; `nil`: only the
+        /// user's limit applies.
         var limit: Int?
         /// `true` if the failure is typical of one connection too many. Other transfers of this process that receive
         /// bytes from the host may use all allowed connections. This transfer must not fail because they take long.
@@ -107,8 +110,8 @@ struct TransferPatience: Sendable {
         return Reaction([.notice(TransferNotice(.info, .retrying, text))])
     }
 
-    /// Handles a broken response whose bytes cannot be joined to the next one: it counts as a network failure, with a
-    /// wait and the user's retry limit.
+    /// Handles a response that ended early and whose bytes cannot be joined to the next one: it counts as a network
+    /// failure, with a wait and the user's retry limit.
     ///
     /// - Parameters:
     ///   - canJoin: `true` if there is proof to join new bytes to the written ones, so that the transfer only waits.
@@ -165,8 +168,8 @@ struct TransferPatience: Sendable {
         return [.notice(TransferNotice(.info, .waiting, text))]
     }
 
-    /// Waits for the host, which asked for a pause, while no attempt runs. Fails if the pause is longer than the user
-    /// accepts.
+    /// Waits for the host, which asked for a pause, while no attempt (request) runs. Fails if the pause is longer than
+    /// the user accepts.
     mutating func waitForHost(_ sources: inout TransferSources, _ context: TransferContext) -> Reaction {
         if let host = context.hostNotBefore, host > (sources.primary.notBefore ?? .zero) {
             waitReason = "the server asked for a pause before the next request (Retry-After)"
@@ -182,7 +185,7 @@ struct TransferPatience: Sendable {
     /// The time without a byte after which a connection that was open while the network was lost is replaced.
     private static let silenceAfterLoss = Duration.seconds(1)
 
-    /// Records the state of the network. Returns whether there is a network now, perhaps another one.
+    /// Records a change of the machine's network. Returns whether a network is available now, perhaps another one.
     mutating func replaceNetwork(_ network: NetworkState) -> Bool {
         (wasNetworkLost, isNetworkLost) = (isNetworkLost, network == .unavailable)
         return network == .available
@@ -213,7 +216,7 @@ struct TransferPatience: Sendable {
         return actions + [.notice(TransferNotice(.info, .retrying, text))]
     }
 
-    /// Records that an attempt at a source wrote bytes.
+    /// Records that an attempt (request) at a source wrote bytes, which resets the counts of its failures.
     mutating func noteProgress(at source: SourceID, _ sources: inout TransferSources) {
         failures = 0
         sources[source].tries = 0
@@ -222,8 +225,8 @@ struct TransferPatience: Sendable {
         if sources.mirrors.isEmpty || source == .primary { expirations = 0 }
     }
 
-    /// Waits before the request that follows a restart. The first restart is immediate. A server that makes every
-    /// response useless is not asked in a loop.
+    /// Waits before the request that follows a restart of the download. The first restart is immediate. A server that
+    /// makes every response useless is not asked in a loop.
     mutating func wait(
         before restart: Restart, discards: Int, _ sources: inout TransferSources, jitter: Double, now: Duration
     ) {

@@ -1,26 +1,26 @@
-/// The source of an attempt: the URL that defines the file, or a mirror of it.
+/// The source that an attempt requests bytes from: the URL that defines the file, or a mirror of it.
 package enum SourceID: Hashable, Sendable {
     /// The user's first URL, or the mirror that replaced it because it never delivered the file.
     case primary
-    /// The mirror at this index.
+    /// The mirror at this index in the transfer's list of mirrors.
     case mirror(Int)
 }
 
 /// A URL that serves the file, and the results of earlier requests to this URL.
 struct FileSource: Sendable {
-    /// The URL as the user gave it.
+    /// The URL of the source as the user gave it.
     let url: HTTPURL
     /// The file name in the URL, used if neither the user nor the server names the file.
     let nameOfURL: String
-    /// The URL at the end of the redirects.
+    /// The URL that requests are sent to: the end of the redirects that begin at `url`.
     var resolved: HTTPURL
     /// The earliest time of the next request to this source, after a failure or a pause that the server requested;
     /// `nil` if no wait is set.
     var notBefore: Duration?
     /// The number of consecutive failures of this source, which decides how long the next wait is.
     var failures = 0
-    /// The number of consecutive attempts (requests) that received no byte, with or without a response. Before the
-    /// first byte of a file with mirrors, the retry limit applies to it.
+    /// The number of consecutive attempts (requests) at this source that received no byte, with or without a response.
+    /// Before the first byte of a file with mirrors, the retry limit applies to it.
     var tries = 0
     /// The reason why this source is no longer used; `nil` while it is used.
     var leftOut: TowlineError?
@@ -32,9 +32,9 @@ struct FileSource: Sendable {
     /// The rate of the last connection to this source, in bytes per second, to choose the fastest source; `nil` while
     /// unknown.
     var rate: Double?
-    /// The maximum number of connections that the source allows (`nil`: not known), and the time at which this limit
-    /// expires.
+    /// The maximum number of connections that the source allows, learned from a refusal; `nil`: not known.
     var ceiling: Int?
+    /// The time at which the connection limit `ceiling` expires.
     var ceilingEnd = Duration.zero
     /// The result of comparing some of a mirror's bytes with those of the primary source, which defines the file.
     var sample = Sample.open
@@ -45,7 +45,7 @@ struct FileSource: Sendable {
 
     /// The result of requesting bytes from a mirror that are already written, to compare both.
     enum Sample: Sendable {
-        /// No comparison has ended yet.
+        /// No comparison of the mirror's bytes with those of the primary source has ended yet.
         case open
         case same
         /// The mirror has other bytes, or another length, and is not used.

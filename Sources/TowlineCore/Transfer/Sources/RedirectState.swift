@@ -6,7 +6,8 @@ struct RedirectState: Sendable {
     /// `true` after a redirect from an https URL: later http requests use no netrc entry.
     var hasLeftTLS = false
 
-    /// Chooses the route of the request that follows a redirect, or records the target for later.
+    /// Chooses the URL and the connection (the route) of the request that follows a redirect, or records the target for
+    /// later.
     ///
     /// - Parameters:
     ///   - isFirst: `true` if the redirect decides where the whole file is requested.
@@ -27,8 +28,8 @@ struct RedirectState: Sendable {
         return SegmentPlanner.Route(url: target, chain: chain, sharing: sharing)
     }
 
-    /// Removes the pending target, and returns the route of the first request for the whole file. An expired target is
-    /// requested again from the first host, which the context does not describe.
+    /// Removes the pending redirect target, and returns the route (URL and connection) of the first request for the
+    /// whole file. An expired target is requested again from the first host, which `context` does not describe.
     mutating func takeFirst(sharing: ConnectionSharing, _ context: TransferContext) -> SegmentPlanner.Route {
         guard let led = pending.take() else { return SegmentPlanner.Route(sharing: sharing) }
         guard context.now - led.since < PendingRedirect.life else { return SegmentPlanner.Route() }

@@ -14,7 +14,7 @@ extension TransferSources {
         return max(0, context.hostConnections - own)
     }
 
-    /// Returns whether the primary source may get a request now: it is not left out, and no wait applies.
+    /// Returns whether the primary source may get a request now: it has not failed, and no wait applies.
     func mayAskPrimary(_ context: TransferContext) -> Bool {
         primary.leftOut == nil
             && max(primary.notBefore ?? .zero, context.hostNotBefore ?? .zero) <= context.now
@@ -28,8 +28,8 @@ extension TransferSources {
         return mirrors.indices.contains { room(at: $0, share: work.budget.hostShare, context) > 0 }
     }
 
-    /// Returns the number of connections that the mirror at `index` may have now; 0 if it is left out or a wait
-    /// applies. Connections of other downloads to its host count as well, as they do for the primary source.
+    /// Returns the number of connections that the mirror at `index` may have now; 0 if it is no longer used or has to
+    /// wait. Connections of other downloads to its host count as well, as they do for the primary source.
     ///
     /// - Parameter share: the number of connections that all downloads from one host may have.
     func room(at index: Int, share: Int, _ context: TransferContext) -> Int {
@@ -48,8 +48,8 @@ extension TransferSources {
             && mirrors.contains { $0.leftOut == nil && $0.hasWorked }
     }
 
-    /// Returns the source for the next request: the one that is expected to deliver most to one more connection, if all
-    /// connections to a source share its rate equally. A mirror with an unknown rate is tried first, with one
+    /// Returns the source for the next request: the one that is expected to deliver most over one more connection, if
+    /// all connections to a source share its rate equally. A mirror with an unknown rate is tried first, with one
     /// connection. Returns `nil` if no source may get a request. `avoided` is not chosen.
     func next(
         _ evidence: TransferEvidence, _ work: TransferWork, besides avoided: SourceID? = nil, _ context: TransferContext

@@ -6,8 +6,8 @@ extension TransferSources {
     /// The number of restarts after which a source that sent wrong bytes is no longer replaced by another.
     static let restartLimit = 5
 
-    /// Handles a source whose bytes differ from the written bytes at the same offsets: a mirror is left out, or the
-    /// download starts over.
+    /// Handles a source whose bytes differ from the written bytes at the same offsets: a mirror is no longer used, or
+    /// the download starts over.
     mutating func seamDiffers(
         _ attempt: RunningAttempt, _ evidence: inout TransferEvidence, _ work: inout TransferWork
     ) -> Reaction {
@@ -36,7 +36,7 @@ extension TransferSources {
         return Reaction([], .startOver(Restart(reason: reason, waits: true)))
     }
 
-    /// Leaves out a mirror whose bytes differ from those of the other sources, and discards the bytes that came from
+    /// Stops using a mirror whose bytes differ from those of the other sources, and discards the bytes that came from
     /// it. A stream fails instead.
     private mutating func exclude(
         _ index: Int, _ evidence: inout TransferEvidence, _ work: inout TransferWork
@@ -58,7 +58,7 @@ extension TransferSources {
         return reaction
     }
 
-    /// Returns the bytes that a mirror has delivered so far, including those of its running attempts.
+    /// Returns the bytes that a mirror has delivered so far, including those of its running attempts (requests).
     private func bytes(from index: Int, _ work: TransferWork) -> ByteRangeSet {
         var bytes = mirrors[index].brought
         for attempt in work.attempts where attempt.plan.source == .mirror(index) && attempt.isAccepted {
@@ -67,7 +67,7 @@ extension TransferSources {
         return bytes
     }
 
-    /// Discards all bytes that a mirror has delivered, and cancels its attempts.
+    /// Discards all bytes that a mirror has delivered, and cancels its attempts (requests).
     private mutating func withdrawAll(
         from index: Int, _ evidence: inout TransferEvidence, _ work: inout TransferWork
     ) -> [TransferAction] {
@@ -84,8 +84,7 @@ extension TransferSources {
         return actions + withdraw(suspect, message, &evidence, &work)
     }
 
-    /// Discards bytes that may be wrong, which makes the planner request them again, and notifies the user with
-    /// `message`.
+    /// Discards bytes that may be wrong, so that they are requested again, and notifies the user with `message`.
     private func withdraw(
         _ suspect: ByteRangeSet, _ message: String, _ evidence: inout TransferEvidence, _ work: inout TransferWork
     ) -> [TransferAction] {
@@ -95,8 +94,8 @@ extension TransferSources {
         return suspect.ranges.map { .withdraw($0) } + [.notice(TransferNotice(.warning, .retrying, message))]
     }
 
-    /// Records the rate of an ended attempt, and the bytes that it received from a mirror, which may have to be
-    /// discarded later.
+    /// Records the rate of an ended attempt (request), and the bytes that it received from a mirror, which may have to
+    /// be discarded later.
     ///
     /// - Returns: the actions that discard bytes. An attempt that was dismissed may write until the cancellation takes
     ///   effect, over bytes that other attempts have written and that are already hashed.
@@ -127,8 +126,8 @@ extension TransferSources {
 
     // MARK: The checksum of the file does not match
 
-    /// Discards the bytes that came from mirrors after a checksum mismatch, so that the primary source sends them
-    /// again.
+    /// Discards the bytes that came from mirrors after a checksum mismatch, so that the primary source (the URL that
+    /// defines the file) sends them again.
     ///
     /// - Returns: `nil` if mirrors cannot be the cause.
     mutating func doubtMirrors(_ evidence: inout TransferEvidence, _ work: inout TransferWork) -> Reaction? {

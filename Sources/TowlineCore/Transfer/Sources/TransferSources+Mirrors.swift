@@ -6,7 +6,7 @@
 extension TransferSources {
     // MARK: Results of requests to mirrors
 
-    /// Handles the response of the mirror at `index`, except a redirect that is followed.
+    /// Handles the verdict on a response of the mirror at `index`, except a redirect that is followed.
     mutating func answered(
         _ attempt: RunningAttempt, _ index: Int, _ verdict: ResponseVerdict, _ evidence: inout TransferEvidence,
         _ work: inout TransferWork, _ patience: inout TransferPatience, _ context: TransferContext
@@ -78,8 +78,8 @@ extension TransferSources {
         return actions
     }
 
-    /// Handles the end of an attempt at the mirror at `index`, except an end because its bytes differ from the written
-    /// ones.
+    /// Handles the end of an attempt (request) at the mirror at `index`, except an end because its bytes differ from
+    /// the written ones.
     mutating func ended(
         _ attempt: RunningAttempt, _ index: Int, _ result: AttemptResult, _ evidence: TransferEvidence,
         _ work: inout TransferWork, _ patience: inout TransferPatience, _ context: TransferContext
@@ -119,8 +119,8 @@ extension TransferSources {
         return true
     }
 
-    /// Delays the next request to a mirror that delivered no bytes. After too many failures, leaves out the mirror.
-    /// `wait`: the wait that the server requested; `limit`: the maximum number of tries; `nil` without one.
+    /// Delays the next request to a mirror that delivered no bytes. After too many failures, the mirror is no longer
+    /// used. `wait`: the wait that the server requested; `limit`: the maximum number of tries; `nil` without one.
     mutating func postpone(
         _ index: Int, _ reason: String, _ wait: Duration?, limit: Int? = nil, _ work: inout TransferWork,
         _ patience: inout TransferPatience, _ context: TransferContext
@@ -143,7 +143,7 @@ extension TransferSources {
         return Reaction([.notice(TransferNotice(.info, .retrying, text))])
     }
 
-    /// Leaves out a mirror because of an error. `reason` is the message of the error.
+    /// Stops using a mirror because of an error. `reason` is the message of the error.
     mutating func leaveOut(
         _ index: Int, _ reason: String, code: TowlineError.Code = .invalidResponse, _ work: inout TransferWork
     ) -> Reaction {
@@ -186,8 +186,8 @@ extension TransferSources {
 
     // MARK: The primary fails
 
-    /// Leaves out the primary source after an error. A mirror then defines the file, or continues the download. Without
-    /// a usable mirror, the transfer fails.
+    /// Stops using the primary source after an error. A mirror then defines the file, or continues the download.
+    /// Without a usable mirror, the transfer fails.
     mutating func primaryFailed(
         _ error: TowlineError, _ evidence: inout TransferEvidence, _ ledger: RangeLedger,
         _ patience: inout TransferPatience
@@ -205,9 +205,9 @@ extension TransferSources {
         return Reaction([.notice(.leftOut(primary.url, error.message))])
     }
 
-    /// Replaces a primary source that is left out or has to wait with a mirror that may get a request earlier. Called
-    /// while no attempt runs and no bytes are written. Does nothing until all attempts at mirrors have ended, which
-    /// refer to mirrors by index.
+    /// Replaces a primary source that failed or has to wait with a mirror that may get a request earlier. Called while
+    /// no attempt runs and no bytes are written. Does nothing until all attempts at mirrors have ended, which refer to
+    /// mirrors by index.
     mutating func askAnother(
         _ evidence: inout TransferEvidence, _ work: inout TransferWork, _ context: TransferContext
     ) -> Reaction {
@@ -232,7 +232,7 @@ extension TransferSources {
         primary.notBefore = context.now + terms.retry.backoff.delay(failures: primary.failures, jitter: context.jitter)
     }
 
-    /// Makes the mirror at `index` the primary source.
+    /// Makes the mirror at `index` the primary source, whose responses define the file.
     mutating func promote(
         _ index: Int, _ evidence: inout TransferEvidence, _ work: inout TransferWork
     ) -> [TransferAction] {

@@ -31,13 +31,13 @@ struct TransferSources: Sendable {
         }
     }
 
-    /// Marks each mirror as not yet compared with the primary source, because the download begins again. Mirrors that
-    /// sent other bytes stay marked as different.
+    /// Records that no mirror has been compared with the primary source (the URL that defines the file) yet, because
+    /// the download begins again. Mirrors that sent other bytes are still known as different.
     mutating func forgetSamples() {
         for index in mirrors.indices where mirrors[index].sample != .differs { mirrors[index].sample = .open }
     }
 
-    /// Returns the URL that a redirect of an attempt leads to.
+    /// Returns the URL that a redirect of an attempt (request) leads to.
     ///
     /// - Throws: an error if the redirect cannot be followed.
     func target(of location: String, after plan: AttemptPlan) throws(TowlineError) -> HTTPURL {
@@ -45,7 +45,7 @@ struct TransferSources: Sendable {
             of: location, from: plan.url, chain: plan.chain, source: self[plan.source].url, terms)
     }
 
-    /// Resets the waits and counts of failures of all sources.
+    /// Resets the waits and counts of failures of all sources (URLs), so that each may get a request now.
     mutating func forgetFailures() {
         (primary.failures, primary.tries, primary.notBefore) = (0, 0, nil)
         for index in mirrors.indices {

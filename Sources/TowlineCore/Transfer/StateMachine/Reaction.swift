@@ -1,22 +1,23 @@
 /// The actions with which a part of a transfer's state machine reacts to an event, and the step that follows them.
 struct Reaction: ExpressibleByArrayLiteral {
     var actions: [TransferAction]
-    /// The step that follows; `nil` if the actions are all.
+    /// The step that follows the actions; `nil` if no step follows.
     var next: Next?
 
-    /// A step after a reaction that concerns the whole transfer, such as a restart. Only the state machine performs it.
+    /// A step after the actions of a reaction that concerns the whole transfer, such as a restart. Only the state
+    /// machine performs it.
     enum Next {
-        /// More bytes are downloaded, although all were written.
+        /// More bytes are downloaded, although all were written, because some of them were discarded.
         case downloadMore
-        /// The part file is created for the response to an attempt; `nil`: for an empty file.
+        /// The part file is created for the body of the response to this attempt (request); `nil`: for an empty file.
         case prepare(AttemptID?)
-        /// All attempts end, and the lost bytes are downloaded again.
+        /// All attempts (requests) end, and the bytes that a failed sync lost are downloaded again.
         case resume
         /// The download begins again at the first byte.
         case startOver(Restart)
-        /// The primary source is left out because of this error.
+        /// The primary source (the URL that defines the file) is no longer used because of this error.
         case primaryFailed(TowlineError)
-        /// No source is left, so the transfer fails, unless an earlier response can be the file.
+        /// No source (URL) of the file is left, so the transfer fails, unless an earlier response can be the file.
         case sourcesFailed(TowlineError)
         case fail(TowlineError)
         /// The transfer fails because of a checksum, and the wrong file is kept under another name.
@@ -34,7 +35,7 @@ struct Reaction: ExpressibleByArrayLiteral {
 
 /// A restart of a download at the first byte.
 struct Restart {
-    /// The reason, for the notice to the user.
+    /// The reason for the restart, shown to the user in a notice.
     var reason: String
     /// `true` if the file changed on the server. The user may have forbidden a restart in this case.
     var isChange = false

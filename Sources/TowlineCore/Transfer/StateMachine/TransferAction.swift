@@ -1,16 +1,16 @@
-/// An action that the state machine of a transfer requests, such as sending a request or creating the part file.
-/// `TransferRun` performs the actions in order.
+/// An action that the state machine of a transfer requests, such as sending a request or creating the part file. The
+/// engine (`TransferRun`) performs the actions in order.
 package enum TransferAction: Hashable, Sendable {
-    /// Send the request of an attempt.
+    /// Send the request that the plan describes.
     case start(AttemptPlan)
-    /// Cancel an attempt; the event `ended` still follows.
+    /// Cancel an attempt (request); the event `ended` still follows.
     case cancel(AttemptID)
     /// Make an attempt stop at the offset `end` instead of the end of the range that its plan assigned (`lease`).
     case shrink(AttemptID, end: Int64)
-    /// Make an attempt pause at an offset for at most that time: another connection may deliver the bytes after it.
-    /// Offset `.max`: the attempt does not pause.
+    /// Make an attempt (request) pause at an offset for at most the given time: another connection may deliver the
+    /// bytes after it. Offset `.max`: the attempt does not pause.
     case hold(AttemptID, at: Int64, for: Duration)
-    /// Accept a paused response: write its body to the part file.
+    /// Accept the response to an attempt (request) that is paused after its head: write its body to the part file.
     case proceed(AttemptID)
     /// Create the part file and the journal, or new ones that replace them; `prepared` or `storageFailed` follows.
     case prepare(PreparePlan)
@@ -30,7 +30,7 @@ package enum TransferAction: Hashable, Sendable {
     case notice(TransferNotice)
     /// Report an observation about a host to all downloads from this host.
     case report(HostReport, of: HTTPURL.Origin)
-    /// End the transfer.
+    /// End the transfer with the given result.
     case finish(TransferEnding)
 }
 
@@ -40,7 +40,7 @@ package enum HostReport: Hashable, Sendable {
     case leaveAlone(Duration)
     /// The host refused a request because it receives too many.
     case overloaded
-    /// The host allows at most this number of connections.
+    /// The host allows at most this number of connections at the same time.
     case connections(Int)
     /// More connections than this number do not increase the rate. Later downloads from the host begin with this
     /// number.
@@ -60,9 +60,9 @@ package enum HostReport: Hashable, Sendable {
 
 /// The result with which a transfer ends.
 package enum TransferEnding: Hashable, Sendable {
-    /// The file is published.
+    /// The file is complete and has its final name.
     case finished
-    /// The server has the same version as the existing file.
+    /// The server has the same version as the existing file, which is kept.
     case upToDate
     /// The transfer failed. Bytes that may be reused are kept.
     case failed(TowlineError)
@@ -70,16 +70,16 @@ package enum TransferEnding: Hashable, Sendable {
     case stopped
 }
 
-/// A plan for creating a part file, the incomplete file on disk.
+/// A plan for creating a part file (the incomplete file on disk) and its journal.
 package struct PreparePlan: Hashable, Sendable {
     /// The metadata of the file on the server, such as its length and validators.
     package var representation: Representation
     /// The file name that the server or the URL gives.
     package var fileName: String
-    /// The checksums known so far.
+    /// The checksums of the whole file known so far.
     package var checksums: [Checksum]
-    /// `true` if the new part file replaces an existing one. The next generation number then distinguishes it from the
-    /// old one.
+    /// `true` if the new part file replaces an existing one. The next generation number of the content then
+    /// distinguishes it from the old one.
     package var isReplacement: Bool
     /// The URL that responded, at the end of all redirects.
     package var resolved: HTTPURL
@@ -87,11 +87,11 @@ package struct PreparePlan: Hashable, Sendable {
     package var lacksRanges: Bool
 }
 
-/// A plan for one attempt: the request to send, and the offsets of its bytes in the file.
+/// The plan of one attempt (a request and its response): the request to send, and the bytes of the file to write.
 package struct AttemptPlan: Hashable, Sendable {
-    /// The identifier of the attempt.
+    /// The identifier of the attempt (a request and its response).
     package var id: AttemptID
-    /// The URL to request.
+    /// The URL to send the request to.
     package var url: HTTPURL
     /// The header fields of the request.
     package var fields: HTTPFields
@@ -101,24 +101,25 @@ package struct AttemptPlan: Hashable, Sendable {
     package var sendsNetrc = true
     /// `true` if the request may carry the cookies for its URL from the user's cookie file.
     package var sendsStoredCookies = true
-    /// The requested bytes and the known facts about the file, with which the response is evaluated.
+    /// The requested bytes, and the known length and validators of the file, with which the response is evaluated.
     package var question: ResponseQuestion
     /// The bytes of the file that the attempt is to write; the end is `Int64.max` while the length is unknown.
     package var lease: ByteRange
-    /// The number of bytes before `lease` that are requested again and compared with the written ones.
+    /// The number of bytes before `lease` (the bytes to write) that are requested again and compared with the written
+    /// ones.
     package var overlap: Int64
-    /// `true` if the body of a matching 206 may be written at once, without waiting for the action `proceed`.
+    /// `true` if the body of a matching 206 may be written immediately, without waiting for the action `proceed`.
     package var joinsDirectly: Bool
-    /// The earlier URLs in this chain of redirects, in order.
+    /// The URLs that redirected to `url`, in order.
     package var chain: [HTTPURL]
     /// `true` if the attempt checks whether the file really changed on the server, as another response claimed.
     package var isConfirmation: Bool
-    /// `true` if the attempt downloads bytes that are also assigned to a slower attempt. The first one to deliver them
-    /// wins.
+    /// `true` if the attempt (request) downloads bytes that are also assigned to a slower attempt. The first one to
+    /// deliver them wins.
     package var isRace: Bool
     /// `true` if other attempts run. The first written bytes are reported, because other attempts may stop then.
     package var isFurther = false
-    /// The source of the bytes.
+    /// The source of the requested bytes: the primary URL or a mirror.
     package var source = SourceID.primary
     /// The way in which the request shares its connection. A shared connection is used for small files only.
     package var sharing = ConnectionSharing.none
@@ -128,10 +129,10 @@ package struct AttemptPlan: Hashable, Sendable {
     package var mayBringWhole: Bool {
         !joinsDirectly && lease.lowerBound == 0 && overlap == 0 && !(question.asked == .whole && question.known != nil)
     }
-    /// Returns whether other requests may be streams of the same connection at the same time.
+    /// Returns whether other requests may use the same connection at the same time, each as a separate stream.
     package var sharesConnection: Bool { sharing != .none }
-    /// The bytes before `lease` that are requested again and compared with the written ones.
+    /// The bytes before `lease` (the bytes to write) that are requested again and compared with the written ones.
     package var seam: ByteRange { ByteRange(lease.lowerBound - overlap, lease.lowerBound) }
-    /// Returns whether the attempt writes nothing, and only compares the received bytes with written ones.
+    /// Returns whether the attempt (request) writes nothing, and only compares the received bytes with written ones.
     package var isComparison: Bool { lease.isEmpty }
 }

@@ -36,7 +36,7 @@ extension TowlineError {
             "\(url): \(subject) not match the checksum that the server sent\(named(field))\(values). \(wayOut)")
     }
 
-    /// Returns the name of a field in parentheses, for messages; empty if it is unknown.
+    /// Returns the name of a response field in parentheses, for error messages; empty if it is unknown.
     static func named(_ field: String?) -> String { field.map { " (\($0))" } ?? "" }
 
     /// Returns the error for a download to a stream whose length nothing proves: the bytes are written and may be

@@ -9,7 +9,7 @@ package enum TransferEvent: Sendable {
     case takenOver(AttemptPlan, startedAt: Duration)
     /// The head of an attempt's response arrived and was evaluated, with this verdict.
     case answered(AttemptID, ResponseVerdict)
-    /// An attempt ended.
+    /// An attempt (one request and its response) ended with this result.
     case ended(AttemptID, AttemptResult)
     /// The part file (and journal) that the action `prepare` requested exist.
     case prepared
@@ -17,7 +17,7 @@ package enum TransferEvent: Sendable {
     case storageFailed(TowlineError)
     /// Another program deleted or replaced the part file. The download starts over.
     case partLost(reason: String)
-    /// A timer of the transfer fired, so that it checks stalls, waits and rates.
+    /// The regular timer event, about every 100 ms: the transfer checks stalls, waits and rates.
     case tick
     /// A checkpoint (a sync to disk) made these bytes durable.
     case checkpointed(ByteRangeSet)
@@ -29,8 +29,8 @@ package enum TransferEvent: Sendable {
     case published
     /// The computer's network changed. If it is available, a request that failed before may succeed now.
     case networkChanged(NetworkState)
-    /// Readers need these bytes, the most urgent first; they are requested before the rest. Each such event replaces
-    /// the previous one.
+    /// Readers of the incomplete file need these bytes, the most urgent first; they are requested before the rest. Each
+    /// such event replaces the previous one.
     case wanted([ByteRange])
     /// The user stops the transfer; all bytes are kept.
     case stop
@@ -40,11 +40,11 @@ package enum TransferEvent: Sendable {
 package enum AttemptResult: Sendable {
     /// The body is complete by its own framing, such as `Content-Length`.
     case complete(AttemptEnd.Framing)
-    /// The transfer closed the response: the segment is complete, or the response was not wanted.
+    /// The transfer closed the response: all bytes that were needed from it arrived, or the response was not wanted.
     case stopped
-    /// The transfer cancelled the attempt.
+    /// The transfer cancelled the attempt (request).
     case cancelled
-    /// The connection or the HTTP exchange failed.
+    /// The connection or the HTTP exchange of the attempt (request) failed.
     case failed(TransportFailure)
     /// Writing the received bytes to disk failed.
     case sinkFailed(TowlineError)
@@ -57,7 +57,7 @@ package enum AttemptResult: Sendable {
     case needsOwnConnection
 
     /// Returns whether the connection was closed before the response ended, so that the server may count it for a
-    /// while. This includes a refusal whose body was not read. An attempt that failed before its response was
+    /// while. This includes a refusal whose body was not read. An attempt (request) that failed before its response was
     /// accepted may have had no connection.
     func closesConnection(isAccepted: Bool) -> Bool {
         switch self {
@@ -67,7 +67,7 @@ package enum AttemptResult: Sendable {
         }
     }
 
-    /// Makes the result of an attempt from the end of its response.
+    /// Makes the result of an attempt (request) from the end of its response.
     package init(_ end: AttemptEnd) {
         self =
             switch end {
@@ -89,7 +89,7 @@ package struct AttemptProgress: Hashable, Sendable {
     /// `true` if a rate limit of the user delays the attempt: bytes wait to be read, so the attempt is not stalled.
     package var isHeldBack: Bool
 
-    /// Creates the progress of an attempt.
+    /// Creates the progress of an attempt (one request and its response).
     package init(position: Int64?, received: Int64, isHeldBack: Bool = false) {
         self.position = position
         self.received = received
@@ -97,60 +97,61 @@ package struct AttemptProgress: Hashable, Sendable {
     }
 }
 
-/// The environment of the transfer at the time of an event. "The host" is the one that gets the next request.
+/// The environment of the transfer at the time of an event. "The host" is the host that gets the next request.
 package struct TransferContext: Sendable {
     /// The time of the event on the monotonic clock.
     package var now: Duration
-    /// The progress of each running attempt.
+    /// The progress of each running attempt (request).
     package var progress: [(id: AttemptID, progress: AttemptProgress)]
-    /// The time before which the host wants no requests; `nil`: at any time.
+    /// The time before which the host of the next request wants no requests; `nil`: at any time.
     package var hostNotBefore: Duration?
-    /// The connection limit of the host; `nil` if unknown.
+    /// The connection limit of the host of the next request; `nil` if unknown.
     package var hostCeiling: Int?
-    /// The number of connections of this process to the host, including those of this transfer.
+    /// The number of connections of this process to the host of the next request, including those of this transfer.
     package var hostConnections: Int
     /// `true` if other transfers of this process receive bytes from the host that sent the event's response or served
     /// its attempt.
     package var othersWork = false
-    /// The way in which requests for small files of the host share connections.
+    /// The way in which requests for small files share connections to the host of the next request.
     package var sharing: ConnectionSharing
-    /// `true` if this transfer may open connections of its own to the host; if `false`, it waits or shares a
-    /// connection.
+    /// `true` if this transfer may open connections of its own to the host of the next request; if `false`, it waits or
+    /// shares a connection.
     package var mayConnect: Bool
-    /// `true` if this transfer has a slot, one of the downloads that its batch runs at once; if `false`, it waits.
+    /// `true` if this transfer has a slot, one of the downloads that its batch runs in parallel; if `false`, it waits.
     package var hasSlot = true
     /// A random number in 0 ..< 1, which varies the waits before retries.
     package var jitter: Double
     /// `true` if the user limited the rate of this transfer or of all transfers.
     package var isLimited = false
-    /// The facts about the hosts of the mirrors, in the order of the mirrors.
+    /// The known limits of the mirrors' hosts, in the order of the mirrors.
     package var mirrors: [MirrorHost] = []
-    /// The facts about the host that a redirect leads to; set only if `leads(_:_:)` names a host for the event.
+    /// The known limits of the host that a redirect leads to; set only if `leads(_:_:)` names a host for the event.
     package var elsewhere = Elsewhere()
 
-    /// The known facts about the host that a redirect leads to.
+    /// The known limits of the host that a redirect leads to, so that the redirect can be followed immediately or
+    /// later.
     package struct Elsewhere: Hashable, Sendable {
-        /// The way in which requests for its small files share connections.
+        /// The way in which requests for small files share connections to the host that a redirect leads to.
         package var sharing = ConnectionSharing.none
-        /// `true` if this transfer may open connections of its own to the host.
+        /// `true` if this transfer may open connections of its own to the host that a redirect leads to.
         package var mayConnect = true
-        /// The time before which the host wants no requests; `nil`: at any time.
+        /// The time before which the host that a redirect leads to wants no requests; `nil`: at any time.
         package var notBefore: Duration?
 
-        /// Creates the value for an unknown host.
+        /// Creates the values for an unknown host: connections of its own are allowed, and no wait applies.
         package init() {}
     }
 
-    /// The known facts about a mirror's host.
+    /// The known limits of a mirror's host.
     package struct MirrorHost: Sendable {
-        /// The time before which the host wants no requests; `nil`: at any time.
+        /// The time before which the mirror's host wants no requests; `nil`: at any time.
         package var notBefore: Duration?
-        /// The connection limit of the host; `nil` if unknown.
+        /// The connection limit of the mirror's host; `nil` if unknown.
         package var ceiling: Int?
-        /// The number of connections of other transfers to the host.
+        /// The number of connections of other transfers to the mirror's host.
         package var otherConnections: Int
 
-        /// Creates the facts about the host of a mirror.
+        /// Creates the known limits of the host of a mirror.
         package init(notBefore: Duration?, ceiling: Int?, otherConnections: Int) {
             self.notBefore = notBefore
             self.ceiling = ceiling
@@ -158,7 +159,7 @@ package struct TransferContext: Sendable {
         }
     }
 
-    /// Creates the context of an event.
+    /// Creates the context of an event: the time, the progress of the requests, and the known limits of the host.
     package init(
         now: Duration, progress: [(id: AttemptID, progress: AttemptProgress)] = [], hostNotBefore: Duration? = nil,
         hostCeiling: Int? = nil, hostConnections: Int = 0, sharing: ConnectionSharing = .none, mayConnect: Bool = true,

@@ -2,7 +2,7 @@
 package struct TransferNotice: Hashable, Sendable {
     /// The importance of a notice.
     package enum Level: String, Sendable {
-        /// Information that needs no reaction.
+        /// Information that needs no reaction of the user.
         case info
         /// Bytes were downloaded again, or the file could not be verified.
         case warning
@@ -10,11 +10,11 @@ package struct TransferNotice: Hashable, Sendable {
 
     /// The kinds of notice to the user, by subject. The raw value is a stable name for programs, such as `restarted`.
     package enum Kind: String, Sendable {
-        /// The download resumes with existing bytes.
+        /// The download resumes with bytes that an earlier transfer left on disk.
         case resumed
         /// Bytes were discarded and the download starts over.
         case restarted
-        /// An attempt failed and another follows.
+        /// An attempt (request) failed and another follows.
         case retrying
         /// The server has not responded yet.
         case waiting
@@ -22,11 +22,11 @@ package struct TransferNotice: Hashable, Sendable {
         case limited
         /// A URL of the file is no longer used, because it failed or has another file.
         case sourceLeftOut
-        /// A redirect was followed.
+        /// A redirect to another server was followed.
         case redirected
         /// The file is downloaded as one stream, because ranges do not work for it.
         case singleStream
-        /// The length or the bytes could not be verified.
+        /// The length or the bytes of the file could not be verified.
         case unverified
         /// The file matches its checksum, or at least the user's checksum.
         case verified
@@ -38,10 +38,10 @@ package struct TransferNotice: Hashable, Sendable {
     package let level: Level
     /// The kind of notice, for programs that do not read the message.
     package let kind: Kind
-    /// One sentence, without secrets and without raw bytes of a server.
+    /// The text of the notice: one sentence, without secrets and without raw bytes of a server.
     package let message: String
 
-    /// Creates a notice.
+    /// Creates a notice with its importance, its kind and its text.
     package init(_ level: Level, _ kind: Kind, _ message: String) {
         self.level = level
         self.kind = kind
@@ -116,7 +116,7 @@ extension TransferNotice {
     }
 
     /// Returns a warning that `count` bytes are downloaded again, because they do not match the server's checksum.
-    /// `field`: the name of its field.
+    /// `field`: the name of the response field with the checksum.
     static func requestedAgain(_ count: Int64, _ field: String?) -> TransferNotice {
         let text =
             "\(ByteCountText.format(count)) of received data do not match the checksum that the server"

@@ -1,6 +1,6 @@
 /// The reactions of a transfer to the end of an attempt (one request and its response), complete or not.
 extension TransferStateMachine {
-    /// The reason, for messages, of a failed attempt whose response contained fewer bytes than requested.
+    /// The reason, shown to the user, of a failed request whose response contained too few bytes.
     static let endedEarly = "the server ended the response before all requested bytes arrived"
 
     /// Removes an attempt that ended, and handles its result: for example, missing bytes are requested again.

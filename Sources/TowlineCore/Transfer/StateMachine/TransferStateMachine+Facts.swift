@@ -1,5 +1,5 @@
-/// Values that `TransferRun` reads to perform the actions of the state machine and to share hosts with other transfers:
-/// the written bytes, waits, connections and hosts.
+/// Values that the engine (`TransferRun`) reads to perform the actions of the state machine and to share hosts with
+/// other transfers: the written bytes, waits, connections and hosts.
 extension TransferStateMachine {
     /// Returns the time until the next attempt (request); `nil` unless the transfer waits before a retry.
     package func wait(now: Duration) -> Duration? {
@@ -7,7 +7,7 @@ extension TransferStateMachine {
         return max(.zero, (sources.nextTry(canUseMirrors: mirrorRung != nil) ?? now) - now)
     }
 
-    /// The written bytes, and the ranges assigned to the running attempts.
+    /// The written bytes, and the ranges assigned to the running attempts (requests).
     package var ledger: RangeLedger { work.ledger }
     /// The number of received bytes, including bytes that were requested again for comparison.
     package var receivedBytes: Int64 { work.pace.receivedBytes }
@@ -24,8 +24,8 @@ extension TransferStateMachine {
     }
     /// The hosts of the mirrors, in the order of the mirrors.
     package var mirrorOrigins: [HTTPURL.Origin] { sources.mirrorOrigins }
-    /// Returns the range that an attempt writes unless it is stopped: from the next byte of its assigned range to the
-    /// end of its response; `nil` if no range is assigned to it.
+    /// Returns the range that an attempt (request) writes unless it is stopped: from the next byte of its assigned
+    /// range to the end of its response; `nil` if no range is assigned to it.
     package func response(of id: AttemptID) -> ByteRange? { work.response(of: id) }
     /// Returns the host that currently sends bytes for the primary, the source that defines the file; `nil` if no host
     /// does.

@@ -45,7 +45,7 @@ extension TransferStateMachine {
         return SegmentPlanner(sources: sources, evidence: evidence, context: context).startFurther(&work)
     }
 
-    /// Cancels attempts whose assigned bytes others have written, as after a race. If such an attempt would have
+    /// Cancels requests whose assigned bytes others have written, as after a race. If a cancelled request would have
     /// received bytes that differ from the written ones, later responses show the difference as well.
     private mutating func dismissBeaten(_ context: TransferContext) -> [TransferAction] {
         guard !evidence.needsWholeResponses else { return [] }
@@ -71,7 +71,7 @@ extension TransferStateMachine {
         return context.sharing.limited(ceiling: context.hostCeiling, connections: context.hostConnections)
     }
 
-    /// Starts the only attempt: for the first missing bytes, or for the whole file if no bytes are written.
+    /// Starts the only request: for the first missing bytes, or for the whole file if no bytes are written.
     private mutating func startSole(_ context: TransferContext) -> [TransferAction] {
         // While no attempt ran, no bytes could be written, which is not a stall.
         work.pace.lastWrittenAt = context.now
@@ -97,7 +97,7 @@ extension TransferStateMachine {
         return start(gap, context)
     }
 
-    /// Starts an attempt for the bytes `lease`; without a Range field if the last request was refused perhaps for it.
+    /// Starts a request for the range `lease`; without a Range field if the last request was refused perhaps for it.
     mutating func start(
         _ lease: ByteRange, isRace: Bool = false, from source: SourceID = .primary,
         via route: SegmentPlanner.Route = .init(), _ context: TransferContext
@@ -110,7 +110,7 @@ extension TransferStateMachine {
 
     // MARK: Redirects
 
-    /// The origin (scheme, host and port) of the next request to the primary source.
+    /// The origin (scheme, host and port) of the next request to the primary source (the URL that defines the file).
     package var nextOrigin: HTTPURL.Origin { sources.redirects.pending?.url.origin ?? sources.primary.resolved.origin }
 
     /// Handles a redirect of an attempt: requests the target now or later, or fails if the redirect cannot be followed.
@@ -171,12 +171,12 @@ extension TransferStateMachine {
 
     // MARK: Proof
 
-    /// The strongest proof that joins bytes of the primary source to the written ones; `nil`: none, and no resuming.
+    /// The strongest proof that new bytes of the primary source fit the written ones; `nil`: no resuming.
     var joinRung: ResponseQuestion.Rung? { evidence.joinRung(work.ledger) }
-    /// The proof with which a mirror's bytes are joined to those of the primary source; `nil` without proof.
+    /// The proof that a mirror's bytes fit those of the primary source; `nil` without proof.
     var mirrorRung: ResponseQuestion.Rung? { evidence.mirrorRung(work.ledger) }
     /// `true` if there are no written bytes that another request could continue.
     package var beginsAnew: Bool { evidence.beginsAnew(work.ledger) }
-    /// `true` if the download can continue without the primary source.
+    /// `true` if the download can continue without the primary source (the URL that defines the file).
     var mirrorsGoOn: Bool { sources.mirrorsGoOn(evidence, work.ledger) }
 }

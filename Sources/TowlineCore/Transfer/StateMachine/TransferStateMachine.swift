@@ -6,11 +6,11 @@ package struct TransferStateMachine: Sendable {
     /// The phases of a transfer, which decide how it reacts to events.
     package enum Phase: Hashable, Sendable {
         case idle
-        /// Attempts run, or the transfer waits before the next attempt.
+        /// Attempts (requests) run, or the transfer waits before the next one.
         case running
         /// The part file is being created. The response to the given attempt, if any, is paused until then.
         case preparing(AttemptID?)
-        /// The transfer waits for all attempts to end, except one whose response a restart uses. Then the goal applies.
+        /// The transfer waits for all requests to end, except one whose response a restart uses. `Goal` follows.
         case draining(Goal)
         case verifying
         case publishing
@@ -20,7 +20,7 @@ package struct TransferStateMachine: Sendable {
         var isPreparing: Bool { if case .preparing = self { true } else { false } }
     }
 
-    /// The step of a draining transfer that follows when all running attempts have ended.
+    /// The step that follows when all running attempts (requests) of a transfer that is draining have ended.
     package enum Goal: Hashable, Sendable {
         /// Every byte is written: the file is verified and published.
         case finish
@@ -39,9 +39,9 @@ package struct TransferStateMachine: Sendable {
     var patience: TransferPatience
     /// The result of the transfer; `nil` until it ends.
     var ending: TransferEnding?
-    /// The time of the current event.
+    /// The time of the current event on the monotonic clock.
     var now = Duration.zero
-    /// The random number of the current event, in 0 ..< 1.
+    /// The random number of the current event, in 0 ..< 1, which varies the waits before retries.
     var jitter = 0.5
 
     /// Creates a state machine. `firstID`: the identifier of the first attempt; later ones count up, so give each
@@ -125,7 +125,7 @@ package struct TransferStateMachine: Sendable {
         return reaction.actions
     }
 
-    /// Records the progress of each attempt, and how the number of connections affects the rate.
+    /// Records the progress of each attempt (request), and how the number of connections affects the rate.
     private mutating func follow(_ context: TransferContext) -> [TransferAction] {
         (now, jitter) = (context.now, context.jitter)
         let step = work.follow(context)
@@ -205,8 +205,8 @@ package struct TransferStateMachine: Sendable {
 
     // MARK: Ending
 
-    /// Leaves out the primary source after an error. A mirror then defines the file, or continues the download. Without
-    /// a usable mirror, the transfer fails.
+    /// Stops using the primary source after an error. A mirror then defines the file, or continues the download.
+    /// Without a usable mirror, the transfer fails.
     mutating func primaryFailed(_ error: TowlineError) -> [TransferAction] {
         perform(sources.primaryFailed(error, &evidence, work.ledger, &patience))
     }
@@ -222,7 +222,7 @@ package struct TransferStateMachine: Sendable {
 
     mutating func fail(_ error: TowlineError) -> [TransferAction] { drain(.end(.failed(error))) }
 
-    /// Cancels every attempt except the one that a restart keeps, and continues with `goal` when they have ended.
+    /// Cancels every request except the one that a restart keeps. The step `goal` follows when they have ended.
     mutating func drain(_ goal: Goal) -> [TransferAction] {
         // A stop or a failure replaces a milder goal of draining. No other goal replaces a stop or a failure.
         if case .draining(.end) = phase { return [] }
@@ -232,7 +232,7 @@ package struct TransferStateMachine: Sendable {
         return work.cancelAll(except: keeper) + drained()
     }
 
-    /// Continues with the goal of draining if no attempt is left to wait for. Called again after each attempt's end.
+    /// Continues with the step `Goal` of draining if no request is left to wait for. Called after each request's end.
     mutating func drained() -> [TransferAction] {
         guard case .draining(let goal) = phase else { return [] }
         if case .restart(let keeper) = goal {

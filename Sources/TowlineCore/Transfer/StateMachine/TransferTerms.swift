@@ -19,7 +19,7 @@ package struct TransferTerms: Hashable, Sendable {
     package var restartsChanged = true
     /// The name that the user gave the file; `nil`: the server or the URL names it.
     package var fileName: String?
-    /// The other URLs of the same file.
+    /// The mirrors: the other URLs of the same file.
     package var mirrors: [HTTPURL] = []
     /// The user's own header fields. They are sent only to the origin (scheme, host and port) of `source`.
     package var userFields = HTTPFields()
@@ -27,7 +27,7 @@ package struct TransferTerms: Hashable, Sendable {
     /// refusal depends on it.
     package var hasUser = false
 
-    /// Creates the default terms for a URL.
+    /// Creates the default terms (options) for a transfer from a URL.
     package init(source: HTTPURL) {
         self.source = source
         nameOfURL = SafeFileName.ofURL(source)
@@ -53,16 +53,16 @@ extension ResponseQuestion {
 package struct HeldDownload: Hashable, Sendable {
     /// The metadata (length, validators) of the file that the bytes belong to.
     package var representation: Representation
-    /// The bytes that count as written, according to the journal.
+    /// The bytes of the part file that count as written, according to the journal.
     package var written: ByteRangeSet
-    /// The bytes that were synced to disk and survive a power loss.
+    /// The bytes of the part file that were synced to disk and survive a power loss.
     package var durable: ByteRangeSet
     /// `true` to compare the bytes before each resume point, even if there is other proof.
     package var isDoubtful: Bool
     /// `true` if the bytes may not come from the server: the part file is not the file that the journal describes,
     /// or the bytes came over http and the file is now requested over https.
     package var isUntrusted: Bool
-    /// The known checksums of the whole file.
+    /// The checksums of the whole file that the user or the server gave.
     package var checksums: [Checksum]
     /// `true` if the server did not support range requests for the file.
     package var lacksRanges: Bool

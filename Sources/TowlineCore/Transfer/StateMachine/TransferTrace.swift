@@ -2,14 +2,14 @@
 ///
 /// A line contains no header fields, no passwords and no query of a requested URL. Errors have the text that users see.
 package enum TransferTrace {
-    /// Returns the line for a step; `nil` for a tick without actions.
+    /// Returns the line for a step; `nil` for a tick (a timer event) without actions.
     package static func line(_ event: TransferEvent, _ actions: [TransferAction]) -> String? {
         let steps = actions.compactMap(text)
         if case .tick = event, steps.isEmpty { return nil }
         return steps.isEmpty ? text(event) : text(event) + " -> " + steps.joined(separator: "; ")
     }
 
-    /// Returns the text for a request that is sent.
+    /// Returns the text of a trace line for a request that is sent.
     package static func request(_ plan: AttemptPlan) -> String {
         var text = "send \(name(plan.id)) for \(bytes(plan.question.asked)) of \(plan.url.origin)\(plan.url.path)"
         if plan.isConfirmation { text += " to confirm a change" }
@@ -18,7 +18,7 @@ package enum TransferTrace {
         return text
     }
 
-    /// Returns the text for a response to a request.
+    /// Returns the text of a trace line for a response to a request.
     package static func response(to id: AttemptID, _ verdict: ResponseVerdict) -> String {
         "response to \(name(id)): \(response(verdict))"
     }
@@ -121,7 +121,7 @@ package enum TransferTrace {
         }
     }
 
-    /// Returns the name of a request. The requests of a transfer are numbered from 1.
+    /// Returns the name of a request in the lines of the trace. The requests of a transfer are numbered from 1.
     private static func name(_ id: AttemptID) -> String { "request \(id.value & 0xFFFF_FFFF)" }
 
     private static func bytes(_ range: ByteRange) -> String {

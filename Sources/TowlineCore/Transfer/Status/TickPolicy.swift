@@ -1,20 +1,21 @@
-/// The interval of ticks: timer events with which a transfer checks its rate, stalls and checkpoints while no other
-/// event occurs.
+/// The interval of ticks: timer events with which a transfer checks its rate, stalled connections and syncs to disk
+/// while no other event occurs.
 package enum TickPolicy {
-    /// The delay of a transfer's first tick, and the interval of the shared timer that starts it. The tick comes after
-    /// one to two of these intervals. Most small files are complete by then.
+    /// The delay of a transfer's first tick (timer event), and the interval of the shared timer that starts it. The
+    /// tick comes after one to two of these intervals. Most small files are complete by then.
     package static let grace = Duration.milliseconds(50)
 
     /// The time without an event after which a transfer that is a single request so far (`SmallFilePolicy`) gets a
-    /// state machine and ticks: the server is far away or slow, and its details are not needed sooner.
+    /// state machine and regular timer events (ticks): the server is far away or slow, and its details are not needed
+    /// sooner.
     package static let patience = Duration.milliseconds(500)
 
-    /// The minimum number of missing bytes for ticks to start with the response, without the first delay (`grace`): the
-    /// first bytes already show how many connections pay off.
+    /// The minimum number of missing bytes for timer events (ticks) to start with the response, without the first delay
+    /// (`grace`): the first bytes already show how many connections pay off.
     static let long: Int64 = 8 << 20
 
-    /// Returns the interval between two ticks of a transfer: 100 ms for up to a hundred transfers; for more, 1 ms per
-    /// transfer, but at most a second.
+    /// Returns the interval between two ticks (timer events) of a transfer: 100 ms for up to a hundred transfers; for
+    /// more, 1 ms per transfer, but at most a second.
     ///
     /// - Parameters:
     ///   - running: the number of transfers of the process that run.
@@ -27,19 +28,21 @@ package enum TickPolicy {
         return .milliseconds(min(max(running, 100), 1000))
     }
 
-    /// The remaining time in seconds of a download below which ticks are frequent (`interval`, `endsSoon`).
+    /// The remaining time in seconds of a download below which its timer events (ticks) are frequent.
     package static let end = 0.3
 }
 
-/// Functions that decide, from the state of a transfer (`TransferStateMachine`), how soon it needs its next tick.
+/// Functions that decide, from the state of a transfer (`TransferStateMachine`), how soon it needs its next timer event
+/// (tick).
 extension TickPolicy {
-    /// Returns the interval of the ticks of a transfer. `running`: the number of transfers of the process that run.
+    /// Returns the interval of the timer events (ticks) of a transfer. `running`: the number of transfers of the
+    /// process that run.
     package static func interval(running: Int, for machine: TransferStateMachine) -> Duration {
         interval(running: running, endsSoon: endsSoon(machine), isHashedFast: isHashedFast(machine))
     }
 
-    /// Returns whether a download with several connections will soon be done. Ticks must then be frequent: a connection
-    /// that stalls now delays the whole file.
+    /// Returns whether a download with several connections will soon be done. Its timer events (ticks) must then be
+    /// frequent: a connection that stalls now delays the whole file.
     package static func endsSoon(_ machine: TransferStateMachine) -> Bool {
         guard machine.phase == .running, machine.evidence.isConfirmed, !machine.work.isSingle,
             let length = machine.work.ledger.completeLength,
@@ -48,8 +51,8 @@ extension TickPolicy {
         return Double(length - machine.work.ledger.written.count) < rate * end
     }
 
-    /// Returns whether so many bytes are missing that the regular calls of the state machine (ticks), which measure rates
-    /// and find stalled connections, should start at once.
+    /// Returns whether so many bytes are missing that the regular calls of the state machine (ticks), which measure
+    /// rates and find stalled connections, should start immediately.
     package static func isLong(_ machine: TransferStateMachine) -> Bool {
         guard machine.phase == .running, machine.evidence.isConfirmed, !machine.work.isSingle,
             let length = machine.work.ledger.completeLength
@@ -59,8 +62,8 @@ extension TickPolicy {
         return length - machine.work.ledger.written.count >= long
     }
 
-    /// Returns the time at which a transfer needs a tick before the next regular one, for example at the end of a wait;
-    /// `nil` if the regular one suffices.
+    /// Returns the time at which a transfer needs a timer event (tick) before the next regular one, for example at the
+    /// end of a wait; `nil` if the regular one suffices.
     package static func wakeAt(_ machine: TransferStateMachine) -> Duration? {
         guard machine.phase == .running else { return nil }
         guard machine.work.liveCount > 0 else {
@@ -70,12 +73,12 @@ extension TickPolicy {
             .compactMap(\.self).min()
     }
 
-    /// The rate in bytes per second above which the bytes between two regular ticks take so long to hash that more
-    /// ticks are needed.
+    /// The rate in bytes per second above which the bytes between two regular timer events (ticks) take so long to hash
+    /// that the events must be more frequent.
     private static let fast = 100e6
 
-    /// Returns whether arriving bytes are hashed and their rate is high or unknown. Ticks must then be frequent: bytes
-    /// that rare ticks leave over are hashed at the end.
+    /// Returns whether arriving bytes are hashed and their rate is high or unknown. Timer events (ticks) must
+    /// then be frequent, because each allows some hashing; bytes that they leave over are hashed at the end.
     package static func isHashedFast(_ machine: TransferStateMachine) -> Bool {
         machine.phase == .running && !machine.evidence.checksums.isEmpty && machine.work.liveCount > 0
             && machine.work.pace.estimator.rate ?? .infinity > Self.fast

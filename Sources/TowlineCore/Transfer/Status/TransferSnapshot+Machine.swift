@@ -30,7 +30,7 @@ extension DownloadState {
     /// The maximum time without a running response, as between two segments, that still counts as downloading.
     private static let moment = Duration.seconds(1)
 
-    /// Creates the state of a transfer at the time `now`.
+    /// Creates the state that is shown for a transfer at the time `now`.
     init(of machine: TransferStateMachine, now: Duration) {
         let work = machine.work
         switch machine.phase {
@@ -59,7 +59,7 @@ extension DownloadState {
 }
 
 extension DownloadSegments {
-    /// Creates the byte ranges of a transfer: its written bytes, and the segments (byte ranges of attempts) in
+    /// Creates the byte ranges of a transfer: its written bytes, and the segments (byte ranges of requests) in
     /// progress.
     package init(of machine: TransferStateMachine) {
         let ledger = machine.work.ledger

@@ -2,9 +2,9 @@
 package struct TransferSnapshot: Hashable, Sendable {
     /// The state of the transfer, such as queued, downloading or finished.
     package var state: DownloadState
-    /// The final file name; `nil` while unknown.
+    /// The final name of the file; `nil` while unknown.
     package var name: String?
-    /// The complete length in bytes; `nil` while unknown.
+    /// The complete length of the file in bytes; `nil` while unknown.
     package var completeLength: Int64?
     /// The number of written bytes, from this transfer and earlier ones.
     package var heldBytes: Int64
@@ -16,7 +16,7 @@ package struct TransferSnapshot: Hashable, Sendable {
     package var rate: Double?
     /// The estimated time until the last byte, at the current rate; `nil` while unknown.
     package var remaining: Duration?
-    /// The number of connections in use.
+    /// The number of connections that the transfer uses now.
     package var connections: Int
     /// The way in which the transfer shared its connection with other transfers, as of its last complete response.
     package var sharing = ConnectionSharing.none
@@ -28,9 +28,9 @@ package struct TransferSnapshot: Hashable, Sendable {
 
     /// A wait of a transfer before its next request.
     package struct Wait: Hashable, Sendable {
-        /// The remaining time of the wait.
+        /// The remaining time of the wait before the next request.
         package var remaining: Duration
-        /// The reason, in words.
+        /// The reason for the wait, in words.
         package var reason: String
         /// `true` if the last request failed on the network; `false` if the server answered.
         package var lacksNetwork = false

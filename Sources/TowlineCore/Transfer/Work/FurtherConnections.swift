@@ -5,7 +5,7 @@ struct FurtherConnections: Sendable {
     /// connection limit.
     var rejections = 0
     /// The number of times that the connection limit was lowered because additional connections received no bytes. Each
-    /// one doubles the time until the next trial (`recovery`).
+    /// one doubles the time until one more connection is tried (`recovery`).
     var lowerings = 0
     /// The time when an additional connection last failed without a byte.
     var lastRejectionAt: Duration?

@@ -48,12 +48,17 @@ package enum RequestTerms {
     /// The fields that every request has, without user fields. Created once.
     private static let usual = usual(besides: HTTPFields(), wantsDigest: true)
 
-    /// The fields of a request for a whole file as `bytes=0-`, without user fields. Created once, because nearly every
-    /// small file needs them.
+    /// The fields of a request for a whole file as `bytes=0-`, without user fields, with a request for a checksum.
+    /// Created once, because nearly every small file needs them.
     private static let fromStart = with("bytes=0-", wantsDigest: true)
+    /// The fields of a request for a whole file as `bytes=0-`, without user fields and without a request for a
+    /// checksum.
     private static let fromStartAlone = with("bytes=0-", wantsDigest: false)
-    /// The fields of the first request for a file over a shared connection, without user fields. Created once.
+    /// The fields of the first request for a file over a shared connection, without user fields, with a request for a
+    /// checksum. Created once.
     private static let ofSmallFile = with("bytes=0-\(smallFile.upperBound - 1)", wantsDigest: true)
+    /// The fields of the first request for a file over a shared connection, without user fields and without a request
+    /// for a checksum.
     private static let ofSmallFileAlone = with("bytes=0-\(smallFile.upperBound - 1)", wantsDigest: false)
 
     private static func with(_ range: String, wantsDigest: Bool) -> HTTPFields {

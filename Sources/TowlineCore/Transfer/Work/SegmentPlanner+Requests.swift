@@ -18,8 +18,8 @@ extension SegmentPlanner {
         return min(ledger.writtenBefore(lease.lowerBound), most)
     }
 
-    /// Returns the description of an attempt's request, with which its response is evaluated: the requested bytes and
-    /// the known facts about the file.
+    /// Returns the description of an attempt's request, with which its response is evaluated: the requested bytes, and
+    /// the known length and validators of the file.
     ///
     /// - Parameters:
     ///   - isFirst: `true` if the response will define the file.
@@ -57,7 +57,7 @@ extension SegmentPlanner {
         return question
     }
 
-    /// Returns the header fields of the request for an attempt.
+    /// Returns the header fields of the request that `question` describes.
     func fields(_ question: ResponseQuestion, isOurs: Bool) -> HTTPFields {
         let proof: String? =
             if question.rung == .ifRange, case .strong(let value) = evidence.representation?.validator { value } else {

@@ -1,5 +1,5 @@
-/// The planner of a transfer's requests: chooses their sources, their bytes, and the proof that joins these to the
-/// written bytes. It records the requests in the transfer's `TransferWork`.
+/// The planner of a transfer's requests: chooses their sources, their bytes, and the proof that these fit the written
+/// bytes. It records the requests in the transfer's `TransferWork`.
 struct SegmentPlanner {
     let sources: TransferSources
     let evidence: TransferEvidence
@@ -22,11 +22,11 @@ struct SegmentPlanner {
         var chain: [HTTPURL] = []
         /// The way in which the request shares its connection with other requests.
         var sharing = ConnectionSharing.none
-        /// `true` to omit the Range field.
+        /// `true` to omit the Range field from the request.
         var isPlain = false
     }
 
-    /// Creates and records an attempt for the bytes `lease`, and returns the action that starts it.
+    /// Creates and records an attempt (request) for the bytes `lease`, and returns the action that starts it.
     func start(
         _ lease: ByteRange, isRace: Bool = false, from source: SourceID = .primary, via route: Route = Route(),
         _ work: inout TransferWork
@@ -64,8 +64,8 @@ struct SegmentPlanner {
 
     // MARK: Further requests
 
-    /// Starts the additional requests of a transfer that has at least one attempt: samples of mirrors, bytes for
-    /// readers, parts of other segments, and races.
+    /// Starts the additional requests of a transfer that has at least one: comparisons with mirrors, bytes for readers
+    /// of the incomplete file, parts of other ranges, and second requests for slow bytes.
     func startFurther(_ work: inout TransferWork) -> [TransferAction] {
         var served = compareMirrors(&work)
         served += serveReaders(&work)
@@ -87,7 +87,7 @@ struct SegmentPlanner {
         return served + raceLast(&work)
     }
 
-    /// Starts up to `count` further attempts, as long as bytes are left for them.
+    /// Starts up to `count` further attempts (requests), as long as bytes are left for them.
     private func grow(by count: Int, _ work: inout TransferWork) -> [TransferAction] {
         var actions: [TransferAction] = []
         for _ in 0..<max(0, count) {
@@ -124,7 +124,7 @@ struct SegmentPlanner {
     }
 
     /// Starts an attempt for bytes that no attempt has; else for half of the assigned range that would end last; else a
-    /// second request for the bytes of the slowest attempt.
+    /// second request for the bytes of the slowest attempt (request).
     private func nextSegment(_ work: inout TransferWork) -> [TransferAction] {
         guard let source = sources.next(evidence, work, context) else { return [] }
         if let gap = work.nextGap() { return start(work.atFront(gap, evidence), from: source, &work) }
@@ -150,8 +150,8 @@ struct SegmentPlanner {
         return race(work.splittable(evidence, context), work.splitPolicy, source, &work)
     }
 
-    /// Starts a race for the last bytes of a file: a second request for those of the slowest attempt, at another source
-    /// if possible.
+    /// Starts a race for the last bytes of a file: a second request for those of the slowest attempt (request), at
+    /// another source if possible.
     ///
     /// If only a checksum proves the bytes, two sources never write the same range: wrong bytes, which are not hashed,
     /// could overwrite bytes that were already hashed. A slow mirror is then replaced instead of raced.
@@ -175,8 +175,8 @@ struct SegmentPlanner {
 
     // MARK: Samples of mirrors
 
-    /// Requests a sample from each mirror that works and was not asked yet: bytes that the primary source has
-    /// delivered, for comparison.
+    /// Requests bytes that the primary source (the URL that defines the file) has delivered from each mirror that works
+    /// and was not asked yet, to compare the mirror with the primary.
     private func compareMirrors(_ work: inout TransferWork) -> [TransferAction] {
         guard !sources.mirrors.isEmpty, evidence.mirrorRung(work.ledger) != nil, let end = work.sampleEnd else {
             return []

@@ -1,7 +1,7 @@
 /// The record of the slow connections that a transfer replaced, which decides how long it tolerates the next slow one
 /// (docs/internals/slow-connections.md).
 struct SlowConnections: Sendable {
-    /// The last connection that was replaced for being slow; `nil` once a faster one has followed.
+    /// The last connection that was replaced because it was slow; `nil` once a faster one has followed.
     private var last: Replacement?
     /// The number of slow connections in a row whose replacements were no faster. Each one delays the next replacement
     /// more.
@@ -9,8 +9,9 @@ struct SlowConnections: Sendable {
 
     /// A connection that was replaced for being slow.
     private struct Replacement {
-        /// The rate of the connection, in bytes per second.
+        /// The rate of the replaced connection, in bytes per second.
         var rate: Double
+        /// The time when the connection was replaced.
         var time: Duration
     }
 
@@ -32,7 +33,7 @@ struct SlowConnections: Sendable {
         return slowest
     }
 
-    /// Records for each attempt since when it is slow.
+    /// Records for each attempt (request) since when it is slow.
     ///
     /// - Returns: the slowest of the attempts that were slow for longer than `policy` allows; `nil` without such an
     ///   attempt.

@@ -9,12 +9,12 @@ struct TransferPace: Sendable {
     var typicalRate: Double?
     /// The shortest time from a request of the transfer to its response, in seconds; `nil` before the first response.
     var roundTrip: Double?
-    /// `true` once a response has completed. Other responses that began at the same time may then end soon as well.
+    /// `true` once a response has completed. Responses that began at the same time may then end soon as well.
     var hasCompleted = false
     /// The time when an attempt last wrote a byte, was held back by a rate limit, or began while no other attempt ran.
     var lastWrittenAt = Duration.zero
     /// The time when bytes last arrived; `nil` before the first byte and once all bytes are written.
     var lastReceivedAt: Duration?
-    /// The time when the user's rate limit last held bytes back; `nil` if it never did.
+    /// The time when the user's rate limit last delayed bytes; `nil` if it never did.
     var lastHeldBackAt: Duration?
 }

@@ -11,8 +11,8 @@ extension TransferWork {
         }
     }
 
-    /// Returns the next bytes that are neither written nor assigned to an attempt: some that a reader wants, else the
-    /// first ones; `nil` if no such bytes are left.
+    /// Returns the next bytes that are neither written nor assigned to an attempt (request): some that a reader wants,
+    /// else the first ones; `nil` if no such bytes are left.
     func nextGap() -> ByteRange? {
         let missing = ledger.missing
         for range in wanted {
@@ -23,7 +23,7 @@ extension TransferWork {
         return missing.first
     }
 
-    /// Returns the attempt that will soon write the byte at `offset`; `nil` if no attempt will.
+    /// Returns the attempt (request) that will soon write the byte at `offset`; `nil` if no attempt will.
     func server(of offset: Int64) -> AttemptID? {
         live.first { attempt in
             guard let range = ledger.lease(of: attempt.plan.id), range.contains(offset) else { return false }
@@ -54,8 +54,8 @@ extension TransferWork {
     /// The minimum number of bytes of a request for bytes from the front of a file.
     static let smallestFront: Int64 = 1 << 20
 
-    /// Returns the number of bytes to request at once, so that the bytes of a file with a checksum arrive from the
-    /// front and are hashed meanwhile; `nil` if there is no limit.
+    /// Returns the number of bytes that one request asks for, so that the bytes of a file with a checksum arrive from
+    /// the front and are hashed meanwhile; `nil` if there is no limit.
     func front(_ evidence: TransferEvidence) -> Int64? {
         guard !evidence.checksums.isEmpty, wanted.isEmpty else { return nil }
         guard let rate = pace.estimator.rate, liveCount > 0 else { return 4 * Self.smallestFront }

@@ -1,10 +1,10 @@
 /// The division of ranges among responses. A response is stopped only after another connection has delivered bytes
 /// that are proven to be of the same version of the file (docs/internals/segments.md).
 ///
-/// A lease is the range that an attempt is to deliver. `RunningAttempt.bound` is the offset at which its response ends
-/// unless it is stopped. A further connection takes over the end of a lease at once. The response waits there for a
-/// moment, and is stopped if others deliver all of its rest. Otherwise it takes back the bytes that no other attempt
-/// delivers.
+/// A lease is the range that an attempt (request) is to deliver. `RunningAttempt.bound` is the offset at which its
+/// response ends unless it is stopped. A further connection takes over the end of a lease immediately. The response
+/// waits there for a moment, and is stopped if others deliver all of its rest. Otherwise it takes back the bytes that
+/// no other attempt delivers.
 extension TransferWork {
     /// The shortest and longest pause of a response at the bytes of another connection, which has to connect, send a
     /// request and deliver.
@@ -44,8 +44,8 @@ extension TransferWork {
     /// The minimum number of bytes in transit on a connection that delivers bytes, assumed before it is stopped.
     static let underWay: Int64 = 256 << 10
 
-    /// Stops responses whose remaining bytes other attempts deliver, but not before they have almost reached these
-    /// bytes: until then, a response can take the rest back.
+    /// Stops responses whose remaining bytes other attempts (requests) deliver, but not before they have almost reached
+    /// these bytes: until then, a response can take the rest back.
     mutating func stopRelieved(_ context: TransferContext) -> [TransferAction] {
         var actions = noteDeliveries()
         for attempt in live where attempt.isAccepted && !attempt.plan.isRace {
@@ -81,9 +81,9 @@ extension TransferWork {
         return actions
     }
 
-    /// Returns whether `attempt` may stop before a range: each byte is written, or assigned to an attempt that has
-    /// delivered bytes and is not far slower. A response is not stopped before a range that was refused to others, or
-    /// that they deliver too late.
+    /// Returns whether `attempt` may stop before a range: each byte is written, or assigned to an attempt (request)
+    /// that has delivered bytes and is not far slower. A response is not stopped before a range that was refused to
+    /// others, or that they deliver too late.
     func isRelieved(_ attempt: RunningAttempt, of range: ByteRange, _ context: TransferContext) -> Bool {
         var provided = ledger.written
         for other in live where other.id != attempt.id && other.hasDelivered && !other.plan.isRace {
@@ -97,8 +97,8 @@ extension TransferWork {
         return provided.contains(range)
     }
 
-    /// Returns whether an attempt at the primary source has delivered no byte yet while other responses of the source
-    /// run. Its failure then only means fewer connections.
+    /// Returns whether an attempt (request) at the primary source (the URL that defines the file) has delivered no byte
+    /// yet while other responses of the source run. Its failure then only means fewer connections.
     func isExperiment(_ attempt: RunningAttempt, _ context: TransferContext) -> Bool {
         let hasBrought = attempt.isAccepted && attempt.position > attempt.plan.lease.lowerBound
         guard attempt.plan.source == .primary, !hasBrought, !hasNoRecentProgress(context) else { return false }
@@ -129,23 +129,24 @@ extension TransferWork {
         return []
     }
 
-    /// The round-trip time in seconds below which a server is near. The throughput of a near server shows at once, so
-    /// its first response is watched (`firstLook`) before its range is divided.
+    /// The round-trip time in seconds below which a server is near. The throughput of a near server shows soon, so its
+    /// first response is watched (`firstLook`) before its range is divided.
     static let near = 0.02
 
     /// The time during which the first response of a near server is watched before its range is divided.
     static let firstLook = Duration.milliseconds(20)
 
     /// Returns whether it is too early to divide the ranges of responses: bytes that the server already sent on a
-    /// response are lost if it is cut. The first response of a near server may end soon, other responses may end soon
-    /// once one has, and a rate limit may soon hold bytes back.
+    /// response are lost if it is cut. Too early: the first response of a near server may end soon, other responses may
+    /// end soon once one has, or a rate limit may soon delay bytes.
     func isTooYoung(_ context: TransferContext) -> Bool {
         let accepted = live.filter(\.isAccepted)
         if accepted.isEmpty || accepted.contains(where: { $0.rates.recent.rate != nil }) { return false }
         return pace.hasCompleted || context.isLimited || firstLookAt.map { context.now < $0 } ?? false
     }
 
-    /// The time when the first response of a near server has been watched long enough; `nil` if it is not watched.
+    /// The time when the first response of a near server (a short round trip) has been watched long enough to divide
+    /// its range; `nil` if it is not watched.
     var firstLookAt: Duration? {
         // A round trip of zero means that the clock did not advance, so nothing was measured.
         guard let roundTrip = pace.roundTrip, roundTrip > 0, roundTrip < Self.near,
@@ -178,7 +179,7 @@ extension TransferWork {
     }
 
     /// Returns whether another request for the missing bytes of an attempt (`runner`) runs and is not slow, so that no
-    /// further race is needed.
+    /// further one is needed.
     func isRaced(_ runner: SplitPolicy.Runner, _ policy: SplitPolicy, _ context: TransferContext) -> Bool {
         live.contains { rival in
             guard rival.plan.isRace, rival.plan.lease.intersection(runner.remaining) != nil else { return false }
@@ -209,8 +210,8 @@ extension TransferWork {
         }
     }
 
-    /// `true` if a running response has written bytes that only its own digest checks (RFC 9530 §2). Once every byte is
-    /// written, the transfer waits until the response ends and is compared, or is closed because it stalls.
+    /// `true` if a running response has written bytes that only its own checksum checks (RFC 9530 §2). Once every byte
+    /// is written, the transfer waits until the response ends and is compared, or is closed because it stalls.
     func awaitsDigests(_ evidence: TransferEvidence) -> Bool {
         evidence.needsWholeResponses
             && live.contains { $0.isAccepted && $0.position > $0.plan.lease.lowerBound }
@@ -223,8 +224,8 @@ extension TransferWork {
         return policy
     }
 
-    /// Returns whether the user's rate limit holds bytes back. Another connection would add no throughput, and bytes
-    /// that the server already sent on a response are lost if it is cut.
+    /// Returns whether the user's rate limit delays bytes. Another connection would add no throughput, and bytes that
+    /// the server already sent on a response are lost if it is cut.
     func isHeldBack(_ context: TransferContext) -> Bool {
         pace.lastHeldBackAt.map { context.now - $0 < Self.holdMemory } ?? false
     }
@@ -232,11 +233,11 @@ extension TransferWork {
     /// The time after which the range of a request without a response may be divided among connections without work.
     static let longHead = Duration.seconds(2)
 
-    /// The time that a rate limit counts as active after it held bytes back: a limit lets bytes through in bursts.
+    /// The time that a rate limit counts as active after it delayed bytes: a limit lets bytes through in bursts.
     static let holdMemory = Duration.seconds(1)
 
-    /// Returns the attempts whose assigned ranges may be divided. A response that only its own digest checks is not
-    /// cut.
+    /// Returns the attempts (requests) whose assigned ranges may be divided. A response that only its own digest checks
+    /// is not cut.
     func splittable(_ evidence: TransferEvidence, _ context: TransferContext) -> [SplitPolicy.Runner] {
         if evidence.needsWholeResponses || isHeldBack(context) { return [] }
         if isTooYoung(context) { return [] }

@@ -3,15 +3,15 @@
 struct TransferWork: Sendable {
     let terms: TransferTerms
     var ledger = RangeLedger()
-    /// The running attempts, in the order in which they began.
+    /// The running attempts (requests), in the order in which they began.
     var attempts: [RunningAttempt] = []
-    /// The number of the next attempt's identifier.
+    /// The number that the identifier of the next attempt (request) gets.
     var nextID: UInt64
     /// The policy for the number of connections: how many the transfer may use, and how many increase its rate.
     var budget: ConnectionBudget
     /// `true` if the transfer uses a single connection, for example because the user or the server allows no more.
     var isSingle: Bool
-    /// The ranges that readers wait for or will read next, the most urgent first.
+    /// The ranges that readers of the incomplete file wait for or will read next, the most urgent first.
     var wanted: [ByteRange] = []
     var pace = TransferPace()
     var further = FurtherConnections()
@@ -23,19 +23,20 @@ struct TransferWork: Sendable {
     /// The way in which the last complete response shared its connection with other requests.
     var sharing = ConnectionSharing.none
 
-    /// The progress of all attempts of a transfer since the previous event.
+    /// The progress of all attempts (requests) of a transfer since the previous event.
     struct Step {
-        /// The number of bytes received since the previous event.
+        /// The number of bytes that all attempts (requests) received since the previous event.
         var bytes: Int64 = 0
-        /// The sources of the attempts that wrote bytes.
+        /// The sources (URLs) of the attempts (requests) that wrote bytes since the previous event.
         var sources: [SourceID] = []
-        /// `true` if written bytes were joined to earlier ones, so that the notice of a resumed download is due.
+        /// `true` if new bytes were joined to those of an earlier transfer, so that the notice of a resumed download is
+        /// due.
         var isJoined = false
-        /// `true` if a rate limit of the user held bytes back.
+        /// `true` if the user's rate limit delayed bytes since the previous event.
         var isHeldBack = false
     }
 
-    /// Records the progress of each attempt, and returns the sum.
+    /// Records the progress of each attempt (request), and returns the sum of all since the previous event.
     mutating func follow(_ context: TransferContext) -> Step {
         var all = Step()
         for (id, progress) in context.progress {
