@@ -1,7 +1,7 @@
 package import TowlineCore
 
-/// The options of one download: its URL, its destination, and how to transfer the file. The options of `transfer` are
-/// also members of this type.
+/// The options of one download: its URL, its destination, and how to transfer the file. The properties of `transfer`
+/// can also be read and set directly on this type.
 @dynamicMemberLookup
 package struct DownloadOptions: Sendable {
     /// The maximum number of mirrors of one download.
@@ -22,8 +22,8 @@ package struct DownloadOptions: Sendable {
         )
     }
 
-    /// Returns whether a download may use bytes on disk that possibly belong to another file: a checksum proves them,
-    /// or the user takes the risk (`allowsUnsafeResume`).
+    /// Returns whether the download may resume from bytes on disk that may belong to another file: a checksum of the
+    /// whole file detects wrong bytes, or the user takes the risk (`allowsUnsafeResume`).
     var allowsUntrustedBytes: Bool { transfer.allowsUnsafeResume || !(transfer.checksum?.isForgeable ?? true) }
 
     /// Returns whether bytes that an earlier run left may have come over http, although this download uses https and
@@ -33,8 +33,8 @@ package struct DownloadOptions: Sendable {
         return record.source.hasPrefix("http://") || record.mayBePlain && !transfer.allowsDowngrade
     }
 
-    /// Returns whether bytes of this run may come over http although the URL is https: from a mirror, or after a
-    /// redirect.
+    /// Returns whether bytes of this run may come over http, without encryption, although the URL is https: from a
+    /// mirror, or after a redirect.
     var mayBringPlainBytes: Bool {
         url.scheme == .https && (transfer.allowsDowngrade || mirrors.contains { $0.scheme == .http })
     }
@@ -49,24 +49,27 @@ package struct DownloadOptions: Sendable {
         /// Standard output.
         package static let standardOutput = Target.stream(.descriptor(1))
 
-        /// Returns whether the bytes are written in order, so that no byte can be written again.
+        /// Returns whether the target is an output stream, whose bytes are written in order and cannot be replaced
+        /// later.
         var isStream: Bool { if case .stream = self { true } else { false } }
     }
 
     /// The URL of the file to download.
     package var url: HTTPURL
-    /// Other URLs of the same file, used for some byte ranges and if the first URL fails. Requests to them carry no
-    /// credentials and none of the user's fields.
+    /// Other URLs of the same file. Some byte ranges are requested from them, or all if the first URL fails; requests
+    /// to them carry no credentials and none of the user's header fields.
     package var mirrors: [HTTPURL] = []
-    /// The destination of the bytes: a file or an output stream.
+    /// The destination of the downloaded bytes: a file or an output stream.
     package var target: Target
-    /// The options that the command line, the library and the HTTP API share.
+    /// The options of the transfer, such as limits and checksums, which the command line, the library and the HTTP API
+    /// share.
     package var transfer: TransferOptions
-    /// The user's own header fields, which are sent to the origin of `url` only.
+    /// The user's own header fields. They are sent to the origin (scheme, host and port) of `url` only.
     package var userFields = HTTPFields()
-    /// The connection settings, and the user's credentials, which are sent to the origin of `url` only.
+    /// The connection settings, and the user's credentials, which are sent to the origin (scheme, host and port) of
+    /// `url` only.
     package var connection: ConnectionOptions
-    /// `true` to wait for stable storage before the download counts as finished.
+    /// `true` to wait until the file is on stable storage (synced to disk) before the download counts as finished.
     package var durable = true
     /// `true` to resume an unfinished file under the same name even if it came from another URL, for example because
     /// the link was renewed.
@@ -77,7 +80,7 @@ package struct DownloadOptions: Sendable {
     /// `true` to reserve the disk space of the whole file at the start, so that a full disk is detected early.
     package var reservesSpace = true
 
-    /// Creates the options of a download. `transfer.usesHTTP1Only` limits the HTTP version of the connection.
+    /// Creates the options of a download. If `transfer.usesHTTP1Only` is `true`, the connection uses HTTP/1.1 only.
     package init(
         url: HTTPURL, target: Target, transfer: TransferOptions = TransferOptions(),
         connection: ConnectionOptions = ConnectionOptions()
@@ -98,7 +101,7 @@ package struct DownloadOptions: Sendable {
 
 /// An output that takes bytes in order only, such as a pipe.
 package enum StreamOutput: Hashable, Sendable {
-    /// A file descriptor that this process was started with.
+    /// The number of a file descriptor that was open when this process started.
     case descriptor(Int32)
     /// The path of a FIFO or a device.
     case path(String)

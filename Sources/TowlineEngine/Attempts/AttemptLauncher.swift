@@ -1,21 +1,21 @@
 internal import TowlineCore
 
-/// Sends the requests of one transfer, and records in the host board (the facts about hosts that all transfers share)
-/// when they begin and end.
+/// Sends the HTTP requests of one transfer, and records in the host board (observations about hosts that all transfers
+/// share) when they begin and end.
 ///
-/// Every request of a transfer is made here, so that each is counted once.
+/// Every request of a transfer is sent here, so that each is counted once.
 struct AttemptLauncher {
     let options: DownloadOptions
     let services: TransferServices
-    /// The event queue of the transfer, which receives the reports about its attempts (requests).
+    /// The event queue of the transfer. Each attempt (one HTTP request) posts its response and its end to this queue.
     let mailbox: TransferMailbox
 
-    /// Sends the request that `plan` describes, and returns the receiver of its response.
+    /// Sends the HTTP request that `plan` describes, and returns the receiver that handles its response.
     ///
     /// - Parameters:
     ///   - sink: the part file for the bytes, if it is known before the response.
-    ///   - slot: the journal slot that records the written bytes.
-    ///   - hostCeiling: the known connection limit of the host; `nil` if none is known.
+    ///   - slot: the journal entry that records the written bytes.
+    ///   - hostCeiling: the number of connections that the host allows; `nil` if no limit is known.
     ///   - receiveBuffer: see `AttemptRequest.receiveBuffer`.
     func launch(
         _ plan: AttemptPlan, sink: (any Sink)? = nil, slot: (any JournalSlot)? = nil, limiters: [RateLimiter] = [],
@@ -35,8 +35,8 @@ struct AttemptLauncher {
         return writer
     }
 
-    /// Records the end of an attempt in the host board, and whether its response shows that small files may share a
-    /// connection. Call it once for each attempt.
+    /// Records the end of an attempt (one HTTP request) in the host board, and whether its response shows that requests
+    /// for small files may share a connection. Call it once for each attempt.
     func ended(_ writer: AttemptWriter, _ result: AttemptResult) {
         let (plan, response) = (writer.plan, writer.response)
         services.board.ended(plan.url.origin, plan.sharing)
@@ -45,7 +45,8 @@ struct AttemptLauncher {
         if let evidence { services.board.answered(evidence, from: plan.url.origin, after: response.latency ?? .zero) }
     }
 
-    /// Records in the host board that a response over HTTP/2 was not a small file: long files do not share connections.
+    /// Records in the host board that a response over HTTP/2 was not a small file, so that later requests to this host
+    /// each use a connection of their own.
     func noteLongStream(_ writer: AttemptWriter) {
         if writer.response.isLongStream { services.board.answered(.long, from: writer.plan.url.origin) }
     }

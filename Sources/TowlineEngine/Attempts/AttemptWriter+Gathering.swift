@@ -1,14 +1,14 @@
 internal import TowlineCore
 
-/// The functions of `AttemptWriter` for responses that are reported to the transfer later than their heads arrive: a
-/// small body is first collected in memory, and some responses need their first bytes for the decision how to handle
+/// The functions of `AttemptWriter` for responses that are reported to the transfer some time after their heads
+/// arrived. A small body is first collected in memory, and for some responses the first bytes decide how to handle
 /// them.
 extension AttemptWriter {
-    /// Takes body bytes of a response that the transfer does not know yet: collects them in memory, or drops those of a
-    /// redirect.
+    /// Takes body bytes of a response that was not yet reported to the transfer: collects them in memory, or drops the
+    /// bytes of a redirect.
     ///
-    /// - Returns: `nil` if these bytes made the writer report the response, and must be handled like those of any other
-    /// one.
+    /// - Returns: `nil` if these bytes made the writer report the response; the caller must then handle them like other
+    ///   body bytes. Otherwise the instruction for the transport.
     func gather(_ bytes: UnsafeRawBufferPointer, _ delay: Delay) -> BodyDisposition? {
         switch delay {
         case .redirect(let left):
@@ -35,8 +35,9 @@ extension AttemptWriter {
         return .consumed
     }
 
-    /// Makes room in memory for `more` bytes of a small body and returns `nil`. Without room, or if the body is too
-    /// long, reports the response to the transfer or, on a shared connection, returns the instruction that ends it.
+    /// Makes room in the memory buffer for `more` bytes of a small body, and returns `nil`. If no memory is left,
+    /// reports the response to the transfer, which writes it to a part file, or ends the response if its connection is
+    /// shared.
     private func makeRoom(for more: Int) -> BodyDisposition? {
         let count = gathered.count + more
         let isTooLong = count > min(response.end, SmallFilePolicy.mostHeld(of: plan))
@@ -51,10 +52,9 @@ extension AttemptWriter {
         return .stop
     }
 
-    /// Reports a response to the transfer, before its body is complete. The transfer then handles it like any other
-    /// response.
+    /// Reports a response to the transfer before its body is complete, so that the transfer decides how to handle it.
     ///
-    /// - Parameter change: returns the verdict to report instead of the one on the head.
+    /// - Parameter change: returns the verdict (how to handle the response) to report instead of that on the head.
     private func tell(_ change: (ResponseVerdict) -> ResponseVerdict = { $0 }) {
         guard case .unreported(let verdict, let delay) = phase else { return }
         if case .redirect(let left) = delay {
@@ -72,8 +72,8 @@ extension AttemptWriter {
         if !plan.sharesConnection || response.hasLength { tell() }
     }
 
-    /// Returns the event that reports a response to the transfer when it has ended, for a response that could not be
-    /// judged by its head alone (`Delay`).
+    /// Returns the event that reports a response to the transfer together with its end. For a response that was held
+    /// back because its head alone did not decide how to handle it; `delay` is the reason.
     func endReport(of verdict: ResponseVerdict, _ delay: Delay) -> Report {
         guard case .firstBytes(let decision) = delay else { return .answeredAndEnded(plan.id, verdict) }
         // Without all of its bytes, nothing is known about it.
@@ -81,8 +81,8 @@ extension AttemptWriter {
         return .answeredAndEnded(plan.id, decision.verdict(verdict, after: gathered).ending(at: Int64(gathered.count)))
     }
 
-    /// Returns the number of bytes of memory to reserve for a response whose body is, or may be, a whole small file;
-    /// `nil` if the body must be written to a part file as it arrives.
+    /// Returns the number of bytes of memory to reserve for the body of a response, if it is, or may be, a whole small
+    /// file; `nil` if the body must be written to a part file as it arrives.
     func gatherable(_ verdict: ResponseVerdict, _ head: ResponseHead) -> Int64? {
         let length: Int64?
         switch verdict {
@@ -99,24 +99,27 @@ extension AttemptWriter {
         return length
     }
 
-    /// The number of bytes of memory to reserve at first for a small file whose length the server does not state.
+    /// The number of bytes of memory to reserve at first for a small file whose length the server does not send.
     private static let usualLength: Int64 = 16 << 10
 
-    /// The result of an attempt that was reported as `answeredAndEnded`, before `conclude` writes its bytes.
+    /// The result of an attempt (one HTTP request) whose body is still in memory, as its end alone determines it,
+    /// before `conclude` writes the body.
     var resultOfEnd: AttemptResult { AttemptResult(end) }
 }
 
-/// The body in memory of a response that was reported as `answeredAndEnded`, as a storage publishes it.
+/// The body in memory of a response that was reported as complete (`answeredAndEnded`). A storage can make a file of it
+/// without a part file.
 extension AttemptWriter: BufferedBody {
-    /// Returns whether the complete file is in memory. Valid after the report `answeredAndEnded`.
+    /// Returns whether the complete file is in memory. Valid after the report `answeredAndEnded`: the response has
+    /// ended.
     var holdsWhole: Bool { framing != nil && (Int64(gathered.count) == response.end || !response.hasLength) }
 
-    /// The way in which the end of the body was recognized; `nil` if the response was cut short. Valid after the report
-    /// `answeredAndEnded`.
+    /// The way in which the end of the body was recognized, such as its length; `nil` if the response was cut short.
+    /// Valid after the report `answeredAndEnded`: the response has ended.
     var framing: AttemptEnd.Framing? { if case .complete(let framing) = end { framing } else { nil } }
 
-    /// The body bytes of a response that was reported as `answeredAndEnded`. The caller drops its copy before
-    /// `release`, because a buffer with two references would be copied when it is reused.
+    /// The body bytes in memory of a response that was reported as complete (`answeredAndEnded`). The caller drops its
+    /// copy before `release`, because a buffer with two references would be copied when it is reused.
     var held: [UInt8] { gathered }
 
     func release() { buffers.give(&gathered) }

@@ -1,104 +1,119 @@
 internal import TowlineCore
 import Synchronization
 
-/// The receiver of one attempt: takes the response from the transport and writes its bytes at their offsets.
+/// The receiver of the response to one attempt (one HTTP request): takes it from the transport and writes its bytes at
+/// their file offsets.
 ///
-/// On a network thread, it judges the head (a pure function), holds a small body in memory until the body is complete,
-/// and passes other bodies to a `SegmentWriter`, which writes them. No call of `receivedBody` that writes allocates
-/// memory, and no lock is shared: other threads use atomics only (`FlowControl`).
+/// On a network thread, it decides from the head how to handle the response (a pure function), holds a small body in
+/// memory until the body is complete, and passes other bodies to a `SegmentWriter`, which writes them. No call of
+/// `receivedBody` that writes allocates memory, and no lock is shared: other threads use atomics only (`FlowControl`).
 ///
 /// `@unchecked Sendable`: state that is not atomic, constant or behind a lock is used only by callbacks, which come
 /// from one thread at a time (contract of `Transport`), and by the `TransferRun` after a report.
 final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
-    /// An event of the attempt, reported to the `TransferRun` or `SmallFileRun` that started it.
+    /// An event of the attempt (one HTTP request), reported to the `TransferRun` or `SmallFileRun` that started it.
     enum Report: Sendable {
         case answered(AttemptID, ResponseVerdict)
         case ended(AttemptID, AttemptResult)
-        /// The first bytes of a further attempt, which runs in parallel with others of its transfer, are written.
+        /// The first bytes of an additional request, which runs in parallel with others of its transfer, are written to
+        /// disk.
         case firstBytesWritten(AttemptID)
-        /// The response came and ended before it was reported: its body is in memory until `conclude`.
+        /// The complete response has arrived, and is reported only now: its body is in memory until `conclude` writes
+        /// it.
         case answeredAndEnded(AttemptID, ResponseVerdict)
-        /// The attempt ended after its head was reported, and before `attach`. `conclude` writes the bytes in memory.
+        /// The response has ended after its head was reported, and before `attach` set a part file for it. `conclude`
+        /// writes its bytes, which are in memory.
         case bodyEnded(AttemptID)
     }
 
-    /// The phase of the attempt, which decides how the writer handles the next callback of the transport.
+    /// The phase of the attempt (one HTTP request), which decides how the writer handles the next call of the
+    /// transport.
     enum Phase {
-        /// The head has not arrived. `joined`: the part file for a body whose bytes may be written at once.
+        /// The response head has not arrived. `joined`: the open part file, so that the body can be written as it
+        /// arrives; `nil` if the part file is not known before the response.
         case waiting(joined: Attachment?)
-        /// The response is not used, and the transport closes it. The payload is the result of the attempt; `nil` if
-        /// the end that the transport reports is the result.
+        /// The response is not used, and the transport closes it. The payload is the result of the attempt (request);
+        /// `nil` if the transport's reason for the end is the result.
         case stopped(AttemptResult?)
-        /// The body is not wanted. At most `left` bytes are read and dropped, so that the connection stays usable.
+        /// The body is not needed. At most `left` more bytes are read and dropped, so that the connection can be
+        /// reused.
         case draining(left: Int64)
-        /// The head has arrived, and is reported to the transfer later, for the given reason.
+        /// The response head has arrived, but is reported to the transfer only later, for the reason in the payload.
         indirect case unreported(ResponseVerdict, Delay)
-        /// The head is reported, and the body needs the part file of `attach`. If the transport is not paused, it
-        /// pauses when more bytes arrive.
+        /// The response head is reported, and the body waits for the part file that `attach` sets. `isPaused`: the
+        /// transport delivers no bytes; otherwise it is paused when more bytes arrive.
         case reported(isPaused: Bool)
         /// The body is being written to the part file.
         case writing(SegmentWriter)
-        /// The attempt has ended in this way. Received bytes in memory are kept until `conclude`, which writes them.
+        /// The response has ended, for the reason in the payload. Bytes in memory are kept until `conclude` writes
+        /// them.
         case over(AttemptEnd)
     }
 
-    /// The reason why a response is reported later than its head arrives.
+    /// The reason why a response is reported to the transfer only some time after its head has arrived.
     enum Delay {
-        /// The body is small, and is held in memory until it is complete.
+        /// The body is small, and is collected in memory until it is complete.
         case small
-        /// The first bytes of the body decide how the response is handled: it may be a web page, for example.
+        /// The first bytes of the body are needed to decide how to handle the response: it may be a web page, for
+        /// example.
         case firstBytes(FirstBytes)
         /// The response is a redirect. At most `left` bytes of its body are read and dropped, so that the next request
         /// may use the same connection.
         case redirect(left: Int64)
     }
 
-    /// Facts about the response of this attempt from its head: protocol, latency, end of the body and checksum.
+    /// The properties of the response to this attempt (one HTTP request), known from its head: HTTP version, latency,
+    /// end of the body and checksum.
     struct Response {
         /// `true` if the response came over HTTP/2.
         var isStream = false
-        /// The time from the request to the head; `nil` before the head, or if it was not measured.
+        /// The time from sending the request to the response head; `nil` before the head, or if it was not measured.
         var latency: Duration?
-        /// The file offset at which the body ends; `.max` if the head does not say.
+        /// The file offset at which the body of the response ends; `.max` if the head does not contain its length.
         var end = Int64.max
-        /// The class of the body's size according to the head, small or long, which decides whether later requests for
-        /// small files share a connection; `nil` if the body is not needed.
+        /// The size of the body according to the head, small or long, which decides whether later requests to the host
+        /// may share a connection; `nil` if the body is not needed.
         var promise: SharingPolicy.Evidence?
-        /// The hasher that compares the body with the checksum in the head; `nil` if the head contains none.
+        /// The object that computes the checksum of the body and compares it with that in the response head; `nil` if
+        /// the head contains none.
         var digest: (any ContentHasher)?
 
         var hasLength: Bool { end < .max }
-        /// Returns whether the response came over HTTP/2 and is not a small file: it must not share a connection.
+        /// Returns whether the response came over HTTP/2 and is not a small file. Such a response needs a connection of
+        /// its own.
         var isLongStream: Bool { isStream && promise == .long }
     }
 
-    /// The longest time to hold a small body in memory before its head is reported. A file that is complete sooner gets
-    /// its part file and bytes in one step: the transfer need not handle its head separately.
+    /// The longest time to hold a small body in memory before its response is reported to the transfer. A file that is
+    /// complete sooner is reported once, with its body, and is written in one step.
     private static let gatherTime = Duration.milliseconds(20)
-    /// The longest time to hold a small body in memory on a shared connection: longer than `gatherTime`, because a
-    /// response that waits for its part file delays the other responses of the connection.
+    /// The longest time to hold a small body in memory if its connection is shared. It is longer than `gatherTime`,
+    /// because a response that is paused would delay the other responses of the connection.
     private static let sharedGatherTime = Duration.seconds(1)
 
-    /// The request of this attempt, and the byte range of the file that it is for.
+    /// The HTTP request of this attempt, and the byte range of the file that it is to deliver.
     let plan: AttemptPlan
-    /// The progress and the limits of this attempt, which other threads read and set.
+    /// The number of received bytes and the limits of this attempt (one HTTP request), which other threads read and
+    /// set.
     let flow: FlowControl
-    /// Passes an event of this attempt to the transfer that started it.
+    /// A function that passes an event of this attempt (one HTTP request) to the transfer that started it.
     let report: @Sendable (Report) -> Void
     private let clock: @Sendable () -> Duration
     private let stages: StagePool
     private let makeHasher: @Sendable (Checksum) -> any ContentHasher
-    /// `true` if this attempt may hold a small body in memory until the body is complete.
+    /// `true` if this attempt (one HTTP request) may hold a small body in memory until the body is complete.
     let mayGather: Bool
     let buffers: BufferPool
 
-    /// The argument of `attach`, until `openSegment` takes it: the attempt may end on its own thread during `attach`.
+    /// The part file that `attach` sets, until `openSegment` takes it on the network thread. Behind a lock, because
+    /// `attach` is called on another thread.
     private let attachment = Mutex<Attachment?>(nil)
 
     var phase: Phase
-    /// The facts in the response head, which the transfer reads after a report (`Report`).
+    /// The properties of the response, known from its head, such as the end of the body. The transfer reads them after
+    /// the first report.
     var response = Response()
-    /// The received body bytes that are in memory because no part file exists for them yet.
+    /// The received body bytes that are held in memory, because the part file for them is not known yet.
     var gathered: [UInt8] = []
 
     init(
@@ -123,13 +138,16 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     // MARK: From other threads
 
-    /// The position and the number of received bytes of this attempt, which the `TransferStateMachine` reads.
+    /// The file offset that this attempt has written up to, and the number of bytes it has received. The
+    /// `TransferStateMachine` reads them to detect slow and stalled requests.
     var progress: AttemptProgress { flow.progress }
 
-    /// Makes the attempt stop at the offset `end`. Bytes already written beyond it are valid and stay.
+    /// Makes the attempt (one HTTP request) stop at the file offset `end`, because another request delivers the bytes
+    /// after it. Bytes that were already written beyond it stay.
     func shrink(to end: Int64) { flow.shrink(to: end) }
 
-    /// Sets the part file and range of a response that has no part file. Call before `Transport.proceed` or `conclude`.
+    /// Sets the part file, journal slot (entry for the written bytes) and byte range (`lease`) of a response that was
+    /// sent without them. Call before `Transport.proceed` or `conclude`.
     func attach(sink: any Sink, slot: (any JournalSlot)?, lease: ByteRange) {
         attachment.withLock { $0 = Attachment(sink: sink, slot: slot, lease: lease) }
         flow.assign(lease)
@@ -159,7 +177,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         response.digest = facts.contentDigests.first.map { makeHasher($0.checksum) }
     }
 
-    /// Begins to write the body to a part file that was already open when the request was sent.
+    /// Begins to write the body to the part file, which was already open when the request was sent.
     private func join(_ verdict: ResponseVerdict) -> HeadDisposition {
         if case .waiting(let joined?) = phase {
             phase = .writing(segment(joined, from: plan.seam.lowerBound))
@@ -171,8 +189,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return .proceed
     }
 
-    /// Handles a response that the transfer does not need: reads and drops a short body, so that the connection stays
-    /// usable, and closes the connection of a long one.
+    /// Handles a response whose body the transfer does not need: reads and drops a short body, so that the connection
+    /// can be reused, and closes the connection of a long one.
     private func drop(_ verdict: ResponseVerdict, _ head: ResponseHead) -> HeadDisposition {
         guard let most = DrainPolicy.limit(head) else {
             phase = .stopped(nil)
@@ -190,8 +208,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return .proceed
     }
 
-    /// Handles a response that the transfer needs: holds a small body in memory, waits for the first bytes if they
-    /// decide how to handle it, or else pauses until `attach`.
+    /// Handles a response whose body the transfer needs: collects a small body in memory, waits for the first bytes if
+    /// they decide how to handle it, or else pauses until `attach` sets the part file.
     private func accept(_ verdict: ResponseVerdict, _ head: ResponseHead) -> HeadDisposition {
         let firstBytes = FirstBytes(of: verdict, to: plan, hasLength: response.hasLength)
         let length = firstBytes == nil ? gatherable(verdict, head) : nil
@@ -240,13 +258,13 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
     }
 
-    /// Counts received bytes against the rate limits; they follow the bytes in memory, which begin at `offset`. Returns
-    /// the time to wait before they can be taken; `nil` if they are counted.
+    /// Counts `count` received bytes against the rate limits; they follow the bytes held in memory, which begin at the
+    /// file offset `offset`. Returns the time to wait before they may be taken; `nil` if they were counted.
     func takeAllowance(_ count: Int, from offset: Int64) -> Duration? {
         flow.takeAllowance(count, from: offset + Int64(gathered.count))
     }
 
-    /// Writes the bytes in `gathered`, which arrived before the part file existed.
+    /// Writes the bytes in `gathered`, which arrived before the part file was known, with `segment`.
     private func takeGathered(into segment: SegmentWriter) -> BodyDisposition {
         guard !gathered.isEmpty else { return .consumed }
         var bytes: [UInt8] = []
@@ -255,7 +273,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return bytes.withUnsafeBytes { segment.take($0) }
     }
 
-    /// Returns the writer of the body, created for the part file of `attach` if needed; `nil` if there is no part file.
+    /// Returns the writer of the body to the part file, and creates it for the part file that `attach` set if needed;
+    /// `nil` if no part file is known.
     private func openSegment() -> SegmentWriter? {
         switch phase {
         case .writing(let segment): return segment
@@ -310,15 +329,17 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         }
     }
 
-    /// Writes the bytes in memory to the part file of `attach`, or drops them without one, after the report
-    /// `answeredAndEnded` or `bodyEnded`. Returns the attempt's result. Call once: the transport no longer uses
-    /// this attempt.
+    /// Writes the bytes in memory to the part file that `attach` set, or drops them without a part file, and returns
+    /// the result of the attempt. Call once, after the report `answeredAndEnded` or `bodyEnded`: the response has
+    /// ended.
     func conclude() -> AttemptResult { result(after: end) }
 
-    /// The end of an attempt whose response was reported as `answeredAndEnded` or `bodyEnded`, before `conclude`.
+    /// The reason for the end of a response whose bytes are still in memory (reported as `answeredAndEnded` or
+    /// `bodyEnded`).
     var end: AttemptEnd { if case .over(let end) = phase { end } else { .cancelled } }
 
-    /// Writes all bytes that are still in memory, and returns the result of the attempt.
+    /// Writes all bytes that are still in memory, and returns the result of the attempt (request) after its response
+    /// ended with `end`.
     private func result(after end: AttemptEnd) -> AttemptResult {
         defer { phase = .over(end) }
         let segment = openSegment()

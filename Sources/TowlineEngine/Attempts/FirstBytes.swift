@@ -1,16 +1,16 @@
 internal import TowlineCore
 
-/// A decision that needs the first bytes of a body: the response may be a web page instead of the file, its
-/// Content-Encoding may be only a label, or its body may be empty.
+/// A decision that needs the first bytes of a response's body: it may be a web page instead of the file, its
+/// Content-Encoding may describe the file itself, or its body may be empty.
 struct FirstBytes {
-    /// `true` if the response may be a web page, such as an error or login page, instead of the file.
+    /// `true` if the response may be a web page, such as an error or login page, instead of the requested file.
     private let mayBePage: Bool
-    /// The possible beginnings of a body that is stored in a compressed format. Such a beginning shows that the
-    /// Content-Encoding is only a label of the file's format.
+    /// The first bytes of compressed formats such as gzip. A body that begins with them is a compressed file whose
+    /// Content-Encoding only repeats the file's format, so that it is not decoded.
     private let signatures: [[UInt8]]
 
-    /// Creates the decision about a response; `nil` if its head is sufficient, so that the body can be accepted at
-    /// once.
+    /// Creates the decision about a response; `nil` if its head is sufficient to decide, so that no body bytes are
+    /// needed. `verdict`: how the transfer would handle the response according to its head.
     init?(of verdict: ResponseVerdict, to plan: AttemptPlan, hasLength: Bool) {
         mayBePage = WebPage.isPossible(verdict, from: plan.url, plan.question)
         signatures = CodingLabel.signatures(for: verdict, from: plan.url, plan.question)
@@ -25,7 +25,8 @@ struct FirstBytes {
             || (!mayBePage || WebPage.isPage(bytes) != nil) && CodingLabel.agrees(bytes, with: signatures) != nil
     }
 
-    /// Returns the verdict on a response whose body begins with `bytes`. `verdict`: the verdict on its head.
+    /// Returns how the transfer must handle a response whose body begins with `bytes`. `verdict`: the decision
+    /// according to its head alone.
     func verdict(_ verdict: ResponseVerdict, after bytes: [UInt8]) -> ResponseVerdict {
         if mayBePage, WebPage.isPage(bytes) == true { return .webPage(reason: WebPage.reason) }
         return CodingLabel.agrees(bytes, with: signatures) == true ? verdict.withoutLabel : verdict

@@ -1,28 +1,31 @@
 internal import TowlineCore
 import Synchronization
 
-/// The flow control of one attempt: the counts that other threads read, and the limits that they set.
+/// The progress of one attempt (one HTTP request), which other threads read, and the limits that they set for it.
 ///
 /// Every value is atomic, so the network thread shares no lock with other threads, except that of a rate limit.
 final class FlowControl: Sendable {
-    /// The offset of the next byte to write: all bytes before it, from the start of the attempt's range, are written.
+    /// The file offset of the next byte to write: all bytes from the start of the attempt's range to it are written.
     /// `nowhere` until writing begins, because a paused response may still get another range.
     private let position = Atomic<Int64>(FlowControl.nowhere)
+    /// The value of `position` before the attempt writes to the part file.
     private static let nowhere: Int64 = -1
+    /// The number of body bytes that the attempt (one HTTP request) has received.
     private let received = Atomic<Int64>(0)
+    /// `true` while a write waits until another process reads the output, or a limit delays received bytes.
     private let isHeldBack = Atomic<Bool>(false)
-    /// The offset at which the attempt stops. Other threads lower it when they assign the end of the range to another
-    /// attempt. Each store is an atomic minimum, so that two concurrent changes both have effect.
+    /// The file offset at which the attempt (request) stops. Other threads lower it when another request takes over the
+    /// end of the range; each change is an atomic minimum, so that two concurrent ones both have effect.
     private let limit: Atomic<Int64>
-    /// The offset at which the attempt pauses until `holdEnd`, in nanoseconds of `clock`: another attempt may deliver
-    /// the bytes after it sooner.
+    /// The file offset at which the attempt (request) pauses until the time `holdEnd`, because another request may
+    /// deliver the bytes after it sooner; `.max` for no pause.
     private let holdOffset = Atomic<Int64>(.max)
+    /// The time at which the pause at `holdOffset` ends, in nanoseconds of `clock`.
     private let holdEnd = Atomic<Int64>(0)
     private let limiters: [RateLimiter]
     private let clock: @Sendable () -> Duration
 
-    /// The interval after which a paused attempt checks whether it may continue: at `holdOffset`, other attempts decide
-    /// about the bytes that follow.
+    /// The interval after which an attempt (request) that pauses at `holdOffset` checks again whether it may continue.
     private static let pause = Duration.milliseconds(2)
 
     init(limit: Int64, limiters: [RateLimiter], clock: @escaping @Sendable () -> Duration) {
@@ -33,7 +36,8 @@ final class FlowControl: Sendable {
 
     // MARK: From any thread
 
-    /// The position and the number of received bytes of the attempt, which the `TransferStateMachine` reads.
+    /// The file offset that the attempt has written up to, and the number of bytes it has received. The
+    /// `TransferStateMachine` reads them to detect slow and stalled requests.
     var progress: AttemptProgress {
         let position = position.load(ordering: .acquiring)
         return AttemptProgress(
@@ -41,19 +45,21 @@ final class FlowControl: Sendable {
             isHeldBack: isHeldBack.load(ordering: .relaxed))
     }
 
-    /// Makes the attempt stop at the offset `end`. Bytes already written beyond it are valid and stay.
+    /// Makes the attempt (request) stop at the file offset `end`, because another request delivers the bytes after it.
+    /// Bytes that were already written beyond it stay.
     func shrink(to end: Int64) {
         limit.min(end, ordering: .relaxed)
     }
 
-    /// Makes the attempt pause at `offset` for at most `time`, because another connection may deliver the bytes that
-    /// follow.
+    /// Makes the attempt (request) pause at the file offset `offset` for at most `time`, because another request may
+    /// deliver the bytes that follow sooner.
     func hold(at offset: Int64, for time: Duration) {
         holdEnd.store(Int64((clock() + time) / .nanoseconds(1)), ordering: .relaxed)
         holdOffset.store(offset, ordering: .releasing)
     }
 
-    /// Sets the byte range that the attempt writes, instead of the planned one, and the written position to its start.
+    /// Sets the byte range that the attempt (request) writes to the file, instead of the planned one. Its start becomes
+    /// the written position.
     func assign(_ range: ByteRange) {
         written(upTo: range.lowerBound)
         limit.store(range.upperBound, ordering: .relaxed)
@@ -61,10 +67,11 @@ final class FlowControl: Sendable {
 
     // MARK: From the thread that receives the bytes
 
-    /// Records that the bytes before `offset` are written, for `progress`.
+    /// Records that the attempt has written all bytes of its range before the file offset `offset`.
     func written(upTo offset: Int64) { position.store(offset, ordering: .releasing) }
 
-    /// Counts `count` received bytes from `offset` on, unless a rate limit or the hold point delays them.
+    /// Counts `count` received bytes from the file offset `offset` on, unless a rate limit or a pause that `hold` set
+    /// delays them.
     ///
     /// - Returns: the time to wait before the bytes can be taken; `nil` if they are counted.
     func takeAllowance(_ count: Int, from offset: Int64) -> Duration? {
@@ -81,21 +88,21 @@ final class FlowControl: Sendable {
         return nil
     }
 
-    /// Returns the time to wait at the hold point before bytes up to offset `end` are taken; `nil` if they can be taken
-    /// now.
+    /// Returns the remaining time of a pause that `hold` set, if it affects bytes up to the file offset `end`; `nil` if
+    /// the attempt may take them now.
     private func delay(before end: Int64) -> Duration? {
         guard end > holdOffset.load(ordering: .acquiring) else { return nil }
         return clock() < .nanoseconds(holdEnd.load(ordering: .relaxed)) ? Self.pause : nil
     }
 
-    /// The file offset at which the attempt stops: the end of its byte range.
+    /// The file offset at which the attempt (request) stops: the end of its byte range, which other threads may lower.
     var end: Int64 { limit.load(ordering: .relaxed) }
 
-    /// Returns whether a rate limit applies to this attempt: that of its transfer or that of all transfers.
+    /// Returns whether a rate limit applies to this attempt (request): that of its transfer or that of all transfers.
     var isLimited: Bool { limiters.contains(where: \.isLimited) }
 
-    /// Runs `write`, which may wait for a reader of the output. Meanwhile the attempt counts as held back, so that its
-    /// pause is not mistaken for a dead connection.
+    /// Runs `write`, which may wait until another process reads the output (a pipe). Meanwhile the attempt counts as
+    /// held back, so that the time without bytes is not mistaken for a dead connection.
     func heldBack(_ write: () throws(TowlineError) -> Void) throws(TowlineError) {
         isHeldBack.store(true, ordering: .relaxed)
         try write()

@@ -1,20 +1,21 @@
 internal import TowlineCore
 
-/// The part file, journal slot and byte range that a transfer gives to an attempt, so that its body can be written.
+/// The objects that an attempt (one HTTP request) needs to write its body: the part file, the journal slot (entry that
+/// records the written bytes), and the byte range (`lease`) that it may write.
 struct Attachment: Sendable {
     let sink: any Sink
     let slot: (any JournalSlot)?
     let lease: ByteRange
 }
 
-/// A writer of the body of one attempt to the part file.
+/// Writes the body of one HTTP request to the part file.
 ///
-/// Compares bytes before the resume point with those on disk, cuts at the end of the segment, and records written bytes
-/// in the journal. Small buffers are collected to write them in few calls. No call allocates memory. Used by one thread
-/// at a time.
+/// Compares bytes before the start of its range with those on disk, stops at the end of the range, and records written
+/// bytes in the journal. Small buffers are collected to write them in few calls. No call allocates memory. Used by one
+/// thread at a time.
 final class SegmentWriter {
-    /// The minimum number of written bytes to record in the journal at the end of a transport's read. A SIGKILL costs
-    /// at most these and the next read. If bytes arrive fast, each write is recorded.
+    /// The minimum number of newly written bytes that must be recorded in the journal after a read of the transport. A
+    /// crash of the process costs at most these bytes and those of the next read.
     static let markInterval: Int64 = 32 << 10
 
     private let sink: any Sink
@@ -22,25 +23,29 @@ final class SegmentWriter {
     private let flow: FlowControl
     private let stages: StagePool
     private let clock: @Sendable () -> Duration
-    /// The file offset at which the body of the response ends, which may be after the attempt's range; `.max` if
-    /// unknown.
+    /// The file offset at which the body of the response ends, which may be after the byte range of this request;
+    /// `.max` if unknown.
     private let responseEnd: Int64
     private let digest: (any ContentHasher)?
-    /// The file offset of the first byte to write. Bytes of the body before it are compared with the part file.
+    /// The file offset of the first byte to write. Bytes of the body before it are already in the part file, and are
+    /// compared with it.
     let start: Int64
-    /// The offset of the next byte. Greater than the written position while bytes wait in `stage`.
+    /// The file offset of the next byte from the transport. It is beyond the written bytes while some are collected in
+    /// `stage`.
     private(set) var cursor: Int64
-    /// The received bytes that wait to be written together with the next ones, in one system call.
+    /// A buffer of received bytes, which are written together with the next ones, in one system call.
     private var stage = WriteStage()
-    /// The end of the bytes that the journal records as written, and the time of the last such record, which decides
-    /// when the next one is due.
+    /// The end of the bytes that the journal records as written, as a file offset, and the time of that record. They
+    /// decide when the next record is due.
     private var marked: (end: Int64, at: Duration)
-    /// Called once, after the first bytes of a further attempt are written, so that the transfer acts on them at once.
+    /// A function that is called once, after the first bytes of an additional parallel request are written; `nil` for
+    /// other requests. The transfer then decides whether to start more requests.
     private var onFirstBytes: (() -> Void)?
-    /// The result of the attempt if this writer stopped it, such as a failed write; `nil` if it did not.
+    /// The result of the request if this writer stopped it, for example because a write failed; `nil` if it did not.
     private(set) var result: AttemptResult?
 
-    /// Creates a writer whose first byte has the offset `cursor`, before or at the start of the range.
+    /// Creates a writer of the body of a request. The body begins at the file offset `cursor`, at or before the start
+    /// of the range in the attachment, and ends at `responseEnd`.
     init(
         _ attachment: Attachment, from cursor: Int64, responseEnd: Int64, digest: (any ContentHasher)?,
         flow: FlowControl, stages: StagePool, clock: @escaping @Sendable () -> Duration, onFirstBytes: (() -> Void)?
@@ -61,7 +66,7 @@ final class SegmentWriter {
     // MARK: Bytes in memory
 
     /// Handles the next bytes of the body: compares them with the part file, writes them, or collects them for a later
-    /// write.
+    /// write. Returns whether the transport continues, pauses or stops.
     func take(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition {
         do throws(TowlineError) {
             digest?.update(bytes)
@@ -82,9 +87,9 @@ final class SegmentWriter {
         }
     }
 
-    /// Returns whether the attempt has all bytes of its range, which ends at `end`, and the connection can be closed;
-    /// `rest` is the number of bytes received beyond it. If the response ends there too, the attempt waits for its end
-    /// instead, and the connection stays usable.
+    /// Returns whether the request has delivered all bytes of its range, which ends at `end`, and its connection must
+    /// be closed; `rest` is the number of bytes received beyond it. `false` if the response ends there too: waiting for
+    /// its end keeps the connection usable.
     private func isOver(at end: Int64, leaving rest: Int) -> Bool { cursor >= end && (end < responseEnd || rest > 0) }
 
     private func stop(with result: AttemptResult) -> BodyDisposition {
@@ -92,7 +97,8 @@ final class SegmentWriter {
         return .stop
     }
 
-    /// Writes bytes at `cursor`, at once or later together with the next ones.
+    /// Writes bytes to the part file at `cursor`, or collects them in `stage` to write them together with the next
+    /// ones.
     private func write(_ bytes: UnsafeRawBufferPointer) throws(TowlineError) {
         let waits = sink.waitsForReaders
         if !stage.hasRoom(for: bytes.count) { try writeStage() }
@@ -112,7 +118,8 @@ final class SegmentWriter {
         try advance(by: bytes.count)
     }
 
-    /// Moves `cursor` past `count` bytes that are written, and records them in the journal. `stage` must be empty.
+    /// Moves `cursor` past `count` bytes that were just written, and records them in the journal. `stage`, the buffer
+    /// of unwritten bytes, must be empty.
     private func advance(by count: Int) throws(TowlineError) {
         cursor += Int64(count)
         flow.written(upTo: cursor)
@@ -134,7 +141,8 @@ final class SegmentWriter {
         try advance(by: 0)
     }
 
-    /// Records the written bytes in the journal: every `markInterval` bytes, every 250 ms, or now (`always`).
+    /// Records the written bytes in the journal if `markInterval` bytes or 250 ms have passed since the last record.
+    /// `always`: records them in any case.
     private func mark(always: Bool = false) throws(TowlineError) {
         guard let slot, cursor > marked.end else { return }
         if !always, cursor - marked.end < Self.markInterval {
@@ -146,8 +154,8 @@ final class SegmentWriter {
         marked.end = cursor
     }
 
-    /// Writes the bytes in `stage`, because the transport has no more now. Returns `false` if the attempt must be
-    /// closed.
+    /// Writes the bytes that are collected in `stage`, because the transport has no more for now. Returns `false` if
+    /// the request must be closed, for example after a failed write.
     func flush() -> Bool {
         do throws(TowlineError) {
             try writeStage()
@@ -158,7 +166,8 @@ final class SegmentWriter {
         }
     }
 
-    /// Writes the collected bytes and records all written ones, because no further bytes come.
+    /// Writes the bytes that are collected in `stage`, and records all written bytes in the journal, because the
+    /// response has ended.
     func finish() {
         _ = flush()
         do throws(TowlineError) {
@@ -170,18 +179,19 @@ final class SegmentWriter {
 
     // MARK: Bytes in a pipe, without a copy in this process
 
-    /// Returns whether the next bytes need no inspection and may come through a pipe: those before the resume point are
-    /// compared, no digest is computed, no bytes wait, no rate limit applies, and the sink is a file that takes pipes.
+    /// Returns whether the kernel may move the next bytes to the file through a pipe, because this process need not see
+    /// them: none are to be compared, hashed, collected or limited in rate, and the sink supports pipes.
     var takesPipes: Bool {
         cursor >= start && digest == nil && stage.isEmpty && !flow.isLimited
             && (sink as? any PipeSink)?.takesPipes ?? false
     }
 
-    /// The number of bytes to take from the transport now: the rest of the attempt's range. Under a rate limit that was
-    /// set meanwhile, at most 16 KiB, a usual buffer of a transport.
+    /// The maximum number of bytes to take from the transport now: the rest of the request's range. Under a rate limit
+    /// at most 16 KiB, the usual buffer of a transport.
     var wanted: Int64 { min(max(0, flow.end - cursor), flow.isLimited ? Int64(WriteStage.piece) : .max) }
 
-    /// Writes the first `count` bytes in `pipe` to the part file, up to the end of the attempt's byte range.
+    /// Writes the first `count` bytes in `pipe` (a file descriptor) to the part file, up to the end of the request's
+    /// byte range.
     func take(from pipe: Int32, count: Int) -> BodyDisposition {
         guard let sink = sink as? any PipeSink else { return stop(with: .cancelled) }
         do throws(TowlineError) {

@@ -3,12 +3,14 @@ import Synchronization
 /// A buffer that collects consecutive bytes, to write them in one call. A transport delivers bytes in small buffers
 /// (libcurl: 16 KiB), and a copy of eleven of them costs less than ten more calls.
 package struct WriteStage {
-    /// The capacity in bytes: the size of one read of the transport, so that a read needs one write and one journal
-    /// entry.
+    /// The capacity of the buffer in bytes: the size of one read of the transport, so that each read needs one write
+    /// and one update of the journal.
     package static let size = 176 << 10
-    /// The size in bytes of a full buffer from the transport. A shorter one is the last one of a read.
+    /// The size in bytes of a full buffer from the transport. A shorter buffer is the last one of a read, after which
+    /// the collected bytes are written.
     static let piece = 16 << 10
-    /// The size in bytes below which bytes are written at once, without a copy here, if no bytes wait.
+    /// The size in bytes below which a received buffer is written at once, without a copy into this one, if no bytes
+    /// wait here.
     static let least = 8 << 10
 
     private var buffer: StageBuffer?
@@ -21,7 +23,7 @@ package struct WriteStage {
     /// Returns whether `more` bytes fit into the buffer. If not, the caller must first write the waiting bytes.
     func hasRoom(for more: Int) -> Bool { count + more <= Self.size }
 
-    /// Appends bytes, which must fit (see `hasRoom`). Takes the memory from `pool` if the buffer is empty.
+    /// Appends received bytes, which must fit (see `hasRoom`). Takes a memory block from `pool` if the buffer is empty.
     mutating func append(_ bytes: UnsafeRawBufferPointer, from pool: StagePool) {
         let buffer = buffer ?? pool.take()
         self.buffer = buffer
@@ -29,7 +31,8 @@ package struct WriteStage {
         count += bytes.count
     }
 
-    /// Calls `body` with the waiting bytes, and removes them, even if `body` throws. Returns the memory to `pool`.
+    /// Calls `body` with the collected bytes to write them, and empties the buffer even if `body` throws. Returns its
+    /// memory to `pool`.
     mutating func empty<Failure: Error>(
         into pool: StagePool, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
@@ -48,8 +51,8 @@ final class StageBuffer: @unchecked Sendable {
     deinit { bytes.deallocate() }
 }
 
-/// The unused memory of all write stages, the buffers that collect received bytes. One for each network thread is
-/// enough, because a stage is emptied before its connection waits for more bytes.
+/// The unused memory blocks of write stages, the buffers that collect received bytes. One block for each network thread
+/// is enough, because a stage is emptied before its connection waits for more bytes.
 final class StagePool: Sendable {
     private static let most = 4
 

@@ -4,12 +4,13 @@ import Synchronization
 /// The running downloads of a batch. A list may name one download twice, with the same URL and target. The second entry
 /// then waits for the first and finds the file, instead of failing because the destination is busy.
 final class BatchRoster: Sendable {
-    /// An entry of the list: one download. A class, because options take half a KiB and are passed by reference.
+    /// An entry of the batch's list: one download. It is a class, because its options take half a KiB and are passed by
+    /// reference.
     final class Item: Sendable {
         let number: Int
         let options: DownloadOptions
-        /// The number of the file among those of the batch with the same name from the URL; 0: the name without a
-        /// number. Set before the download begins.
+        /// The number that this file gets among those of the batch with the same name in their URLs, as in `NAME (1)`;
+        /// 0: the name without a number. Set before the download begins.
         let nameNumber = Atomic<Int>(0)
 
         init(number: Int, options: DownloadOptions) {
@@ -21,30 +22,32 @@ final class BatchRoster: Sendable {
     /// An entry of the batch's list that waits, because a running entry has the same URL and target.
     struct Repeat: Sendable {
         let item: Item
-        /// The right to run in the batch, if the entry keeps it while it waits; otherwise `nil`.
+        /// The entry's right to run in the batch (a slot), if it keeps that right while it waits; otherwise `nil`.
         var slot: BatchSlots.Slot?
     }
 
-    /// An entry of the batch's list whose download runs, with the equal entries that wait for it.
+    /// An entry of the batch's list whose download runs, with the entries for the same URL and target that wait for it.
     private struct Running {
         let item: Item
+        /// The hash of the URL, which is compared first to find an entry with the same URL and target.
         let hash: Int
+        /// The event queue of the running transfer, through which it can be stopped; `nil` before it begins.
         var mailbox: TransferMailbox?
-        /// The entries that wait for this one, with the same URL and target, in the order of the list.
+        /// The entries for the same URL and target that wait until this one has ended, in the order of the list.
         var repeats: [Repeat] = []
     }
 
-    /// The maximum number of repeated entries that wait for one entry without a slot (the right to run). Further ones
-    /// keep their slots, so that the list is read no faster than it is processed.
+    /// The maximum number of entries that may wait for a running entry without a slot (the right to run). More of them
+    /// keep their slots, so that the list is not read faster than its downloads run.
     private static let mostWaiting = 1000
 
-    /// The entries whose downloads run: too few for a hash table to pay off.
+    /// The entries whose downloads run. An array, because they are too few for a hash table to pay off.
     private let running = Mutex<[Running]>([])
 
-    /// Adds an entry whose download is about to run in `slot`.
+    /// Adds an entry whose download is about to run in `slot`, the right to run in the batch.
     ///
-    /// - Returns: `false` if an entry with the same URL and target runs. The task of that entry then runs this one,
-    ///   which it gets from `next`. If many wait already, this one keeps its slot; otherwise the slot is released.
+    /// - Returns: `false` if an entry with the same URL and target runs. The task of the running entry then also runs
+    ///   this one, which `next` returns. Its slot is released, unless too many entries wait already.
     func begin(_ item: Item, _ slot: BatchSlots.Slot) -> Bool {
         let hash = item.options.url.hashValue
         return running.withLock { running in
@@ -63,7 +66,7 @@ final class BatchRoster: Sendable {
         }
     }
 
-    /// Records the mailbox of the transfer that runs for an entry, so that it can be stopped.
+    /// Records the event queue of the transfer that runs for an entry, through which `BatchRunner.stop` can stop it.
     func reach(_ item: Item, by mailbox: TransferMailbox) {
         running.withLock { running in
             guard let index = running.firstIndex(where: { $0.item === item }) else { return }
@@ -71,9 +74,9 @@ final class BatchRoster: Sendable {
         }
     }
 
-    /// Returns the next waiting entry with the same URL and target, after the transfer of an entry has ended.
+    /// Returns the next entry with the same URL and target as `item`, whose transfer has ended, so that it can run.
     ///
-    /// - Returns: the entry that waited the longest; `nil` if none waits: the ended entry is then removed.
+    /// - Returns: the entry that waited the longest; `nil` if none waits: `item` is then removed from the running ones.
     func next(after item: Item) -> Repeat? {
         running.withLock { running in
             guard let index = running.firstIndex(where: { $0.item === item }) else { return nil }
@@ -84,6 +87,6 @@ final class BatchRoster: Sendable {
         }
     }
 
-    /// The mailboxes of the running transfers, through which they can be stopped.
+    /// The event queues of the running transfers, through which `BatchRunner.stop` stops them.
     var mailboxes: [TransferMailbox] { running.withLock { $0.compactMap(\.mailbox) } }
 }

@@ -6,10 +6,11 @@ package final class BatchRunner: Sendable {
     private let options: BatchOptions
     private let services: TransferServices
     private let observer: any BatchObserver
-    /// The executor of the batch's tasks; `nil`: the default executor of the runtime.
+    /// The executor for the tasks of the batch; `nil`: the default executor of the Swift runtime.
     private let executor: (any TaskExecutor)?
     private let roster = BatchRoster()
     private let slots: BatchSlots
+    /// `true` after `stop`: no further downloads begin.
     private let isStopped = Atomic<Bool>(false)
 
     /// Creates a batch, which does nothing before `run`. `after` is the timer; `nil` for a timer that uses
@@ -40,8 +41,8 @@ package final class BatchRunner: Sendable {
         await withTaskExecutorPreference(executor) { await runAll(next) }
     }
 
-    /// The next entry of the list: a download to run, or an error. No generic type, because the runtime instantiates
-    /// generic types at their first use.
+    /// The next entry of the list: a download to run, or an error. It is not a generic type, because these cost time at
+    /// their first use.
     package enum NextDownload: Sendable {
         /// A download to run with these options.
         case download(DownloadOptions)
@@ -82,8 +83,8 @@ package final class BatchRunner: Sendable {
         }
     }
 
-    /// Reserves a number for the file name that the URL of an entry contains, in the order of the list: files with the
-    /// same name get different numbers.
+    /// Reserves a number for the file name in the URL of an entry, so that files of the batch with the same name become
+    /// `NAME`, `NAME (1)` and so on, in the order of the list.
     private func reserveName(of item: BatchRoster.Item) {
         guard let names = services.names, case .file(let directory, nil) = item.options.target else { return }
         let place = Place(directory: directory, name: SafeFileName.ofURL(item.options.url))
@@ -93,7 +94,7 @@ package final class BatchRunner: Sendable {
         names.begin(item.number)
     }
 
-    /// Runs an entry, and then the entries with the same URL and target that were read meanwhile.
+    /// Runs the download of an entry, and then those of later entries with the same URL and target, which wait for it.
     private nonisolated(nonsending) func runAndRepeat(_ item: BatchRoster.Item, _ slot: BatchSlots.Slot) async {
         var result = await transfer(item, slot, of: item)
         while let next = roster.next(after: item) {
@@ -108,9 +109,8 @@ package final class BatchRunner: Sendable {
         }
     }
 
-    /// Returns the result for an entry whose URL and target were just downloaded by an equal entry; `nil` if it must
-    /// run again. Even under `ExistingPolicy.overwrite`, the same file is not downloaded twice. A URL without its
-    /// secrets does not identify the file on disk.
+    /// Returns the result for an entry (`download`) whose URL and target were just downloaded for an earlier entry with
+    /// the result `result`; `nil` if it must run itself, for example because that one failed.
     private static func repeated(
         _ result: Result<CompletedTransfer, TowlineError>, for download: DownloadOptions
     ) -> CompletedTransfer? {
@@ -146,7 +146,8 @@ package final class BatchRunner: Sendable {
     }
 }
 
-/// The observer of one transfer of a batch, which passes reports to the batch's observer with the download's number.
+/// The observer of one transfer of a batch. It passes each report to the observer of the batch, together with the
+/// download's position in the list.
 final class BatchRelay: TransferObserver {
     private let item: BatchRoster.Item
     private let observer: any BatchObserver

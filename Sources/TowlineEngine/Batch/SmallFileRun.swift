@@ -2,12 +2,12 @@ internal import TowlineCore
 
 /// Runs a download in a batch as a single request, because its file may be small (`SmallFilePolicy`).
 ///
-/// If the response comes at once and is a complete small file, this type publishes the file. Otherwise, such as after
-/// an error response, a short wait or a stop, it hands the request over to a `TransferRun`.
+/// If the response arrives within a moment and is a complete small file, this type publishes the file. Otherwise, such
+/// as after an error response, a short wait or a stop, it hands the request over to a `TransferRun`.
 struct SmallFileRun {
     private let item: BatchRoster.Item
     private let services: TransferServices
-    /// The observer of the download. Held here, because a transfer holds its observer weakly.
+    /// The observer of the download. Stored here, because a `TransferRun` holds its observer only weakly.
     private let observer: BatchRelay
     /// The queue of events for this download; a `TransferRun` that takes over uses the same queue.
     let mailbox = TransferMailbox()
@@ -21,18 +21,24 @@ struct SmallFileRun {
         self.observer = observer
     }
 
-    /// The running request of the download, with the place for its file and the times and counts that its end needs.
+    /// The running HTTP request of the download, with the location for its file, its start time, and what must be
+    /// counted when it ends.
     private struct Request {
         var writer: AttemptWriter
         var startedAt: Duration
+        /// The number of responses that the host had given to any download when the request was sent.
         var answersBefore: Int
+        /// The host that has permitted the request a connection of its own (`HostBoard.admit`); `nil` if the request
+        /// shares a connection.
         var admission: HTTPURL.Origin?
+        /// The directory and file name under which the complete file will be published.
         var place: Place
         /// The file name from the URL, which the response must confirm; `nil` if the user chose a name.
         var nameOfURL: String?
         let source: String
 
-        /// Returns the verdict on the response if the only event reports that it arrived completely; otherwise `nil`.
+        /// Returns the decision about how to handle the response (its verdict) if the only event is that the response
+        /// arrived completely; otherwise `nil`.
         func completeResponse(in events: [TransferMailbox.Event]) -> ResponseVerdict? {
             guard events.count == 1, case .attempt(.answeredAndEnded(let id, let verdict)) = events[0],
                 id == writer.plan.id
@@ -88,8 +94,8 @@ struct SmallFileRun {
             slot: observer.slot, item: item)
     }
 
-    /// Returns the first events of the request. Returns only `.look` if none occurs within `TickPolicy.patience` (500
-    /// ms), so that a `TransferRun` can take over.
+    /// Waits for the first events of the request and returns them. If none occurs within `TickPolicy.patience` (500
+    /// ms), returns the event `.look`, which makes a `TransferRun` take over.
     private nonisolated(nonsending) func firstEvents() async -> [TransferMailbox.Event] {
         services.tickers.load.enter()
         defer { services.tickers.load.leave() }
@@ -101,8 +107,8 @@ struct SmallFileRun {
 
     // MARK: Asking
 
-    /// Returns whether the options allow this simple run: no rate limit, no file to overwrite, and no user in the URL.
-    /// Otherwise a `TransferRun` does the download.
+    /// Returns whether a single request is sufficient with the options of the download: no rate limit, no file to
+    /// overwrite, and no user in the URL. Otherwise a `TransferRun` does the download.
     private var isPlain: Bool {
         (item.options.rateLimit ?? 0) == 0 && !services.limiter.isLimited && item.options.existing != .overwrite
             && item.options.url.userInfo == nil
@@ -118,7 +124,8 @@ struct SmallFileRun {
         return launcher.launch(plan, hostCeiling: hostCeiling)
     }
 
-    /// Sends the first request. Returns `nil`, without a request, if a `TransferRun` must check or decide more first.
+    /// Sends the first request of the download. Returns `nil`, without a request, if it needs more checks or decisions
+    /// first, which only a `TransferRun` makes.
     private func ask() -> Request? {
         guard isPlain, case .file(let directory, let name) = item.options.target else { return nil }
         let terms = TransferTerms(item.options)
@@ -146,8 +153,8 @@ struct SmallFileRun {
         )
     }
 
-    /// Sends the request to the target of a redirect, after the request `last`. Returns `nil` if the response is no
-    /// redirect, or if a `TransferRun` must decide more.
+    /// Sends the request to the target of a redirect, which was the response to `last`. Returns `nil` if the response
+    /// is no redirect, or if following it needs decisions that only a `TransferRun` makes.
     private func follow(_ last: Request, _ events: [TransferMailbox.Event]) -> Request? {
         guard let verdict = last.completeResponse(in: events), case .redirect(_, let linked, _) = verdict else {
             return nil
@@ -180,7 +187,8 @@ struct SmallFileRun {
         return request
     }
 
-    /// Counts the request as one with a connection of its own at another host (`HostBoard.admit`).
+    /// Counts the request among those with a connection of its own at another host, whose number is limited
+    /// (`HostBoard.admit`).
     ///
     /// - Parameter origin: the host, if the request needs a connection of its own there; otherwise `nil`.
     /// - Returns: `false` if that host has no room; the request is then counted as before.
@@ -196,8 +204,8 @@ struct SmallFileRun {
 
     // MARK: Publishing
 
-    /// Returns the facts in a response that is a complete and verified small file for a free file name; otherwise
-    /// `nil`.
+    /// Returns the metadata in a response that is a complete, verified small file with a file name that is not taken;
+    /// otherwise `nil`, so that a `TransferRun` handles the response.
     private func whole(_ verdict: ResponseVerdict, _ request: Request) -> ResponseFacts? {
         let writer = request.writer
         // Another response must confirm the length.
@@ -223,8 +231,8 @@ struct SmallFileRun {
         return hasher.matches()
     }
 
-    /// Reports to the observer the notices about a published file that `TransferStateMachine` reports in other
-    /// downloads.
+    /// Reports the notices for the user about a published file, which `TransferStateMachine` reports in downloads that
+    /// it controls.
     private func tell(_ facts: ResponseFacts, _ verdict: ResponseVerdict, _ request: Request) {
         for text in services.storage.takeNotices(inDirectory: request.place.directory) {
             observer.noticed(TransferNotice(.warning, .disk, text))
@@ -263,13 +271,15 @@ struct SmallFileRun {
         return outcome
     }
 
-    /// Records that the request has ended. Its host then no longer counts it, and can admit another download.
+    /// Gives back the admission of the request to its host (`HostBoard.admit`), so that the host can admit another
+    /// download.
     private func leave(_ request: Request) {
         end(request)
         if let admission = request.admission { services.board.left(admission) }
     }
 
-    /// Records in the host board, which counts running requests, the end of a request whose complete response arrived.
+    /// Records in the host board, which counts the running requests of each host, that a request has ended with a
+    /// complete response.
     private func end(_ request: Request) {
         launcher.noteLongStream(request.writer)
         launcher.ended(request.writer, request.writer.resultOfEnd)
@@ -277,7 +287,7 @@ struct SmallFileRun {
 }
 
 extension TransferSnapshot {
-    /// Creates the snapshot of a small file whose bytes have all arrived.
+    /// Creates the progress report (snapshot) of a small file whose bytes have all arrived.
     fileprivate init(of facts: ResponseFacts, name: String, sharing: ConnectionSharing) {
         self.init()
         let length = facts.representation.completeLength ?? 0

@@ -1,12 +1,13 @@
 internal import TowlineCore
 
-/// The functions of `Destination` that decide about an existing file with the final name: it may be the requested file,
-/// or another one that must be kept, replaced or avoided.
+/// The functions of `Destination` that decide about an existing file with the download's final name: it may be the
+/// requested file, or another one that must be kept, replaced or avoided.
 extension Destination {
     private var policy: DestinationPolicy { .init(existing: options.existing, hasChecksum: options.checksum != nil) }
 
-    /// Decides about an existing file: sets `outcome` (no bytes are needed), `proof` (it must be read) or `compared`
-    /// (the server is asked), throws, or does nothing if the file will be replaced.
+    /// Decides about an existing file with the final name: sets `outcome` (no download is needed), `proof` (its
+    /// checksum must be computed) or `compared` (the server is asked for a newer version), throws, or does nothing if
+    /// it will be replaced.
     ///
     /// - Parameters:
     ///   - occupant: the kind of the existing file.
@@ -40,8 +41,8 @@ extension Destination {
         }
     }
 
-    /// Closes an unfinished download that this one must not resume, because of its URL or of an existing file with the
-    /// final name. Returns whether it was closed; throws if its files prevent this download.
+    /// Decides whether this download must not resume the unfinished download `part`, because of its URL or an existing
+    /// file with the final name. If so, closes it and returns `true`; throws if its files prevent this download.
     func leaves(_ part: OpenPart, at place: Place, _ plan: PreparePlan?) throws(TowlineError) -> Bool {
         do throws(TowlineError) {
             switch policy.step(for: .unfinished(isOurs: isOurs(part))) {
@@ -84,16 +85,16 @@ extension Destination {
         proof = Proof(place: place, checksum: checksum, length: file.length, plan: plan, isKnown: isKnown)
     }
 
-    /// Returns whether a finished file from this URL is the version that the server offers. If the URL contains secrets
-    /// that may select the file (they are not stored), length and date must be equal.
+    /// Returns whether a finished file from this URL is the version that the server offers now. If the URL contains
+    /// secrets, which are not stored and may select the file, length and date must also be equal.
     func isOffered(_ file: PublishedFile, _ offered: Representation) -> Bool {
         guard options.url.isAmbiguousWithoutSecrets else { return true }
         guard file.length == offered.completeLength, let modified = offered.lastModified else { return false }
         return file.modified == modified.secondsSince1970
     }
 
-    /// Returns the finished file of this download that has a number, because its name was taken at the time; `nil` if
-    /// none exists.
+    /// Returns the finished file of an earlier run of this download that got a numbered name, as in `NAME (1)`, because
+    /// its name was taken; `nil` if none exists.
     func finishedBefore(
         besides place: Place, _ plan: PreparePlan?
     ) throws(TowlineError) -> (PublishedFile, Place)? {
@@ -112,8 +113,8 @@ extension Destination {
         return nil
     }
 
-    /// Makes the first request conditional (`ExistingPolicy.update`): the server sends the file only if it has another
-    /// version. If a response exists already (`plan`), compares the file with that response instead.
+    /// Makes the first request conditional on a newer version than the existing `file` (`ExistingPolicy.update`). If a
+    /// response exists already (`plan`), compares the file with that response instead.
     private func compare(_ file: PublishedFile, _ plan: PreparePlan?) {
         guard let modified = file.modified else { return }
         let present = ExistingFile(length: file.length, modified: modified, version: file.version)
@@ -129,9 +130,8 @@ extension Destination {
         }
     }
 
-    /// Acts on the result of comparing an existing file with a checksum. If they match, sets `outcome`, and the
-    /// transfer ends without a download. If not, throws if this download must neither replace the file nor take another
-    /// name.
+    /// Acts on the result of comparing an existing file with a checksum. If they match, sets `outcome`, and no download
+    /// is needed; if not, throws unless this download may replace the file or take another name.
     func conclude(_ proof: Proof, _ result: Result<FileProof, TowlineError>) throws(TowlineError) {
         let name = proof.checksum.algorithm.rawValue
         switch result {

@@ -2,11 +2,12 @@ internal import TowlineCore
 
 /// The functions of `Destination` that number files with the same name in one directory: `NAME`, `NAME (1)` and so on.
 extension Destination {
-    /// The maximum number of files with one name: the first without a number, the others numbered.
+    /// The maximum number of files with one name in a directory: one without a number, the others numbered, as in `NAME
+    /// (1)`.
     static let mostNumbered = 10_000
 
-    /// Prepares a file whose name the server chose. If another download has the name, uses the next free number. Throws
-    /// if no number is free.
+    /// Creates the part file for a name that the server chose. If another download has the name, adds the next free
+    /// number, as in `NAME (1)`; throws if no number is free.
     func openNumbered(
         _ directory: String, _ plan: PreparePlan, isAtHand: Bool
     ) throws(TowlineError) -> Preparation {
@@ -31,25 +32,26 @@ extension Destination {
         )
     }
 
-    /// The number of the file among those of the batch with the same name from the URL; 0: the name without a number.
+    /// The number of this file among those of the batch with the same name in their URLs, as in `NAME (1)`; 0: the name
+    /// without a number.
     var nameNumber: Int { item?.nameNumber.load(ordering: .relaxed) ?? 0 }
 
-    /// Returns the number to try first for a name that the server sent (`number` is `nil`), or the one to try after
-    /// `number`.
+    /// Returns the number to try next for the file name of `place`, as in `NAME (1)`: after `number`, or the first one
+    /// if `number` is `nil`.
     private func reservedNumber(_ place: Place, after number: Int?) -> Int {
         guard let names = services.names else { return number.map { $0 + 1 } ?? 0 }
         return names.reserve(
             place, NameBoard.Terms(options), services.storage, most: Self.mostNumbered, isAgain: number != nil)
     }
 
-    /// Returns whether a response must wait for the file names of earlier entries of the batch, because the server sent
-    /// the name.
+    /// Returns whether the download must wait until earlier entries of the batch have their file names, because the
+    /// server sent the name and files with the same name are numbered in the order of the list.
     func waitsForName(_ plan: PreparePlan) -> Bool {
         guard let item, let names = services.names, plan.fileName != key.nameOfURL else { return false }
         return !names.isTurn(of: item.number)
     }
 
-    /// Waits until all earlier entries of the batch have their file names, up to a time limit.
+    /// Waits until all earlier entries of the batch have their file names, at most for a few seconds.
     nonisolated(nonsending) func turn() async {
         if let item { await services.names?.turn(of: item.number, mailbox, services.after) }
     }

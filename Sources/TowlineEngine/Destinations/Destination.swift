@@ -1,31 +1,33 @@
 internal import TowlineCore
 
-/// The destination of one transfer: what exists there, and the part file that the transfer writes.
+/// The destination of one transfer: the files that exist there, and the part file that the transfer writes.
 ///
 /// `DestinationPolicy` decides, and this type inspects, creates and replaces files. If a checksum must decide whether
 /// an existing file is the requested one, `proof` is set, and the transfer reads the file first.
 final class Destination {
-    /// The result of preparing the destination for a response, which tells the transfer what to do next.
+    /// The result of preparing the destination for a response, which decides the next step of the transfer.
     enum Preparation {
         /// The part file is open, so the body of the response can be written.
         case ready
-        /// An unfinished download exists. The transfer begins again and resumes it.
+        /// An unfinished download exists at the destination. The transfer begins again, and requests only its missing
+        /// bytes.
         case resume(HeldDownload)
-        /// The file exists and no bytes are needed. `outcome` has the result of the transfer.
+        /// The requested file exists, so no download is needed. `outcome` has the result of the transfer.
         case done
-        /// The transfer must read the existing file in `proof` first, to compare its checksum.
+        /// The transfer must first compute the checksum of the existing file in `proof`.
         case needsProof
-        /// The transfer must wait until the earlier downloads of the batch have their file names.
+        /// The transfer must wait until earlier downloads of the batch have their file names, so that equal names are
+        /// numbered in order.
         case needsName
     }
 
-    /// An existing file that must be read, because its checksum decides whether it is the requested file. A class, so
-    /// that a transfer without one stays small.
+    /// An existing file whose checksum must be computed to decide whether it is the requested file. A class, so that a
+    /// transfer without one stays small.
     final class Proof: Sendable {
         let place: Place
         let checksum: Checksum
         let length: Int64
-        /// The response whose destination is being prepared; `nil` before the first request.
+        /// The response that needs the destination, which is being prepared; `nil` before the first request.
         let plan: PreparePlan?
         /// `true` if the file is already known to be a finished download of the same URL.
         let isKnown: Bool
@@ -52,30 +54,32 @@ final class Destination {
     let options: DownloadOptions
     let services: TransferServices
     let mailbox: TransferMailbox
-    /// The texts that identify this download: the user's URL without secrets, the URL with secrets for `PlaceBoard`,
+    /// The texts that identify this download: the user's URL without secrets, the URL with secrets (for `PlaceBoard`),
     /// and the file name in the URL.
     let key: (source: String, identity: String, nameOfURL: String)
     /// The download's entry in the list of a batch; `nil` outside a batch.
     let item: BatchRoster.Item?
     weak var observer: (any TransferObserver)?
 
-    /// The part file with its journal; `nil` before it is opened or created, and after `release`.
+    /// The part file with its journal, the file that records written bytes; `nil` before it is opened or created, and
+    /// after `release`.
     private(set) var part: OpenPart?
-    /// The metadata of the download (URL, length, validators) that its journal stores; `nil` before a part file exists.
+    /// The metadata of the download that its journal stores, such as URL, length and ETag; `nil` before a part file
+    /// exists.
     private(set) var record: DownloadRecord?
     private(set) var place: Place?
     private(set) var changes = Changes()
-    /// A place where no file existed, and the time of that check, so that the part file can be created there without
-    /// another check; `nil` if none is known.
+    /// A directory and file name where no file existed, and the time of that check, so that the part file can be
+    /// created there without another check; `nil` if none is known.
     private var vacancy: (place: Place, seen: Duration)?
-    /// The existing file that must be read next to compare its checksum; `nil` if none.
+    /// The existing file whose checksum must be computed next; `nil` if none.
     var proof: Proof?
-    /// The existing files that do not have the requested checksum, so that they are not read again.
+    /// The locations of existing files whose checksums are not the requested one, so that they are not read again.
     var refuted: [Place] = []
-    /// The result of a transfer that needs no bytes, because the file exists; `nil` if bytes are needed.
+    /// The result of a transfer that needs no download, because the file exists; `nil` if bytes must be downloaded.
     var outcome: CompletedTransfer.Outcome?
-    /// The existing file that the first request compares with the server's: the server sends no body if both are the
-    /// same. `nil` for an unconditional request.
+    /// The existing file that the first request asks the server to compare with its own: the server sends no body if
+    /// both are equal. `nil` if the request is unconditional.
     var compared: (version: ExistingFile, file: PublishedFile)?
 
     init(
@@ -98,15 +102,15 @@ final class Destination {
     var badPath: String? { changes.badPath }
     var existing: ExistingFile? { compared?.version }
 
-    /// Sets `outcome` to the existing file, because the server has no other version of it.
+    /// Sets `outcome` to the existing file, because the server reported that it has no newer version.
     func confirmExisting() { outcome = compared.map { .upToDate($0.file) } }
 
     func tell(_ level: TransferNotice.Level, _ kind: TransferNotice.Kind, _ text: String) {
         observer?.noticed(TransferNotice(level, kind, text))
     }
 
-    /// Reports messages of the storage to the observer, and adds those about system calls that the file system does not
-    /// support.
+    /// Reports notices about files, such as a damaged journal, to the observer, and adds those about system calls that
+    /// the file system does not support.
     func tell(_ notices: [String] = []) {
         var all = notices
         if case .file(let directory, _) = options.target {
@@ -122,10 +126,11 @@ final class Destination {
         part = try services.storage.stream(to: output, digesting: options.checksum.map { [$0.algorithm] } ?? [])
     }
 
-    /// Inspects the destination before the first request, and opens and locks an unfinished download there. `name`: the
-    /// name that the user chose, if any. Returns the bytes to resume with; `nil` if there are none.
+    /// Inspects the files at the destination before the first request, and opens and locks an unfinished download
+    /// there. `name`: the file name that the user chose, if any.
     ///
-    /// Afterwards `outcome` may be set (no request is needed), or `proof`, which must be read before the next call.
+    /// Returns the bytes of the unfinished download; `nil` if there are none. Afterwards `outcome` may be set (no
+    /// request is needed), or `proof`, a file to read before the next call.
     func survey(_ directory: String, _ name: String?) throws(TowlineError) -> HeldDownload? {
         let known = name.map { Place(directory: directory, name: $0) }
         let guess = Place(directory: directory, name: key.nameOfURL).numbered(known == nil ? nameNumber : 0)
@@ -175,8 +180,8 @@ final class Destination {
         return nil
     }
 
-    /// Inspects a place. If its part file is locked, throws an error that says whether this process or another one has
-    /// it.
+    /// Inspects the files at a directory and file name. If its part file is locked, throws an error that says whether
+    /// this process or another one is using it.
     private func look(at place: Place) throws(TowlineError) -> Survey {
         do throws(TowlineError) {
             return try services.storage.survey(place, for: source, allowsCopies: options.allowsUntrustedBytes)
@@ -191,7 +196,8 @@ final class Destination {
             .destinationBusy, "\(place.path) is already the destination of a running download. Choose another name")
     }
 
-    /// Opens the unfinished download `part`, which this process has locked, to resume it. Returns its bytes.
+    /// Opens the unfinished download `part`, which this process has locked, to resume it. Returns its bytes; `nil` if
+    /// it is not resumed.
     private func take(_ part: OpenPart, at place: Place) throws(TowlineError) -> HeldDownload? {
         hold(place, part)
         services.places.occupy(place, by: key.identity)
@@ -212,8 +218,8 @@ final class Destination {
             checksums: journal.record.checksums, lacksRanges: journal.record.lacksRanges)
     }
 
-    /// Continues the journal of an earlier run. If bytes may come over http although the URL is https, the journal
-    /// records that before any such byte is written.
+    /// Uses the journal of an earlier run. If this run may receive bytes over http although the URL is https, first
+    /// records that in the journal.
     private func adopt(_ journal: any Journal) {
         var record = journal.record
         record.mayBePlain = record.mayBePlain || options.mayBringPlainBytes
@@ -226,7 +232,8 @@ final class Destination {
         self.place = place
     }
 
-    /// Returns whether an unfinished download may be resumed: it is from the same URL, or the user vouches for it.
+    /// Returns whether this download may resume an unfinished one: it is from the same URL, or the user allowed another
+    /// URL (`DownloadOptions.ownsPart`).
     func isOurs(_ part: OpenPart) -> Bool {
         guard let other = part.journal?.record.source else { return true }
         let isVouchedFor = options.checksum != nil || options.allowsUnsafeResume || options.ownsPart
@@ -235,7 +242,7 @@ final class Destination {
 
     // MARK: The first response
 
-    /// Creates the part file and its journal for a response, or finds an existing file.
+    /// Creates the part file and its journal (the record of written bytes) for a response, or finds an existing file.
     ///
     /// - Parameter isAtHand: `true` if the whole body is in memory.
     func prepare(_ plan: PreparePlan, isAtHand: Bool) throws(TowlineError) -> Preparation {
@@ -251,7 +258,9 @@ final class Destination {
         return waitsForName(plan) ? .needsName : try openNumbered(directory, plan, isAtHand: isAtHand)
     }
 
-    /// - Returns: `nil` if the place belongs to another download and `mayYield` allows this one to choose another name.
+    /// Creates or opens the part file at one directory and file name for a response.
+    ///
+    /// - Returns: `nil` if another download uses the name, and `mayYield` allows this one to choose another name.
     func open(
         _ place: Place, _ plan: PreparePlan, isAtHand: Bool, mayYield: Bool
     ) throws(TowlineError) -> Preparation? {
@@ -286,8 +295,8 @@ final class Destination {
         return .ready
     }
 
-    /// Creates the part file at a place that was free less than a second ago, without another survey. `create` detects
-    /// a file that appeared meanwhile.
+    /// Creates the part file at a directory and file name that were free less than a second ago, without another
+    /// inspection. `create` detects a file that appeared meanwhile.
     ///
     /// - Returns: `false` if the place must be surveyed again; no file was created.
     private func fill(_ place: Place, _ plan: PreparePlan, isAtHand: Bool) throws(TowlineError) -> Bool {
@@ -347,7 +356,7 @@ final class Destination {
 
     // MARK: Later
 
-    /// Stores in the journal what a response revealed about the file: its length, validators and checksums.
+    /// Stores in the journal what a response states about the file: its length, ETag, date and checksums.
     func learn(_ representation: Representation, _ checksums: [Checksum]) {
         guard var record else { return }
         record.representation = representation
@@ -360,16 +369,16 @@ final class Destination {
         storing { () throws(TowlineError) in try part?.journal?.update(record) }
     }
 
-    /// Performs an operation on the disk. The transfer gets an error as an event (`storageFailed`).
+    /// Performs an operation on the disk. If it fails, passes the error to the transfer as the event `storageFailed`.
     func storing(_ body: () throws(TowlineError) -> Void) {
         do throws(TowlineError) { try body() } catch { mailbox.post(.storage(.storageFailed(error), of: nil)) }
     }
 
-    /// Keeps a complete file with a wrong checksum under another name, and sets `changes.badPath`.
+    /// Renames a complete file with a wrong checksum to `NAME.tow-bad`, and stores its path in `changes.badPath`.
     func setAside() { storing { () throws(TowlineError) in changes.badPath = try part?.sink.setAside() } }
 
-    /// Ends the use of the destination, so that other transfers of this process can use its place. Returns the part
-    /// file, which the caller closes; `nil` without a part file.
+    /// Ends the use of the destination, so that other transfers of this process can use the same name. Returns the part
+    /// file, which the caller must close; `nil` without one.
     func release() -> OpenPart? {
         guard let part else { return nil }
         self.part = nil

@@ -1,26 +1,27 @@
 internal import TowlineCore
 import Synchronization
 
-/// Gives numbers to files with the same name in a batch, in the order of the list, no matter how fast servers are.
+/// Gives numbers to files with the same name in a batch (`NAME`, `NAME (1)`), in the order of the list, no matter how
+/// fast servers are.
 ///
 /// A name from the URL gets its number when the download begins. A name from the server gets its number with the
 /// response, which waits for the responses of earlier downloads in the list.
 final class NameBoard: Sendable {
-    /// The URL of a download and its rule for files of other programs. They decide which name `NAME (N)` it gets if files
-    /// with such names are on the disk.
+    /// The properties of a download that decide which number its file gets if files named `NAME (N)` exist on disk.
     struct Terms {
         /// The URL of the download without secrets, which is compared with the URL of a finished file.
         let source: String
-        /// `true` to skip a number whose file does not come from a download. Otherwise that number is returned, so that
-        /// the download decides about the file.
+        /// `true` to skip a number if a file that is not a finished download has the numbered name. Otherwise that
+        /// number is used, and the download decides about the file.
         let passesFiles: Bool
     }
 
-    /// The numbers that were given to the files of one name in one directory.
+    /// The numbers that files with the same name in one directory got in this batch, as in `NAME (1)`.
     private struct Numbers {
-        /// The number to try next for a file with this name.
+        /// The number to try next for another file with this name, as in `NAME (1)`.
         var next = 0
-        /// The numbers that were skipped, because finished downloads from other URLs have them.
+        /// The numbers that were skipped because finished downloads from other URLs have them, with the URLs of those
+        /// files.
         var passed: [(number: Int, source: PublishedSource)] = []
     }
 
@@ -28,25 +29,26 @@ final class NameBoard: Sendable {
     private struct Turns {
         /// The running downloads whose file names are not known yet, by their positions in the list.
         var undecided: Set<Int> = []
-        /// The waiting downloads. Each is resumed when no download before its `number` is in `undecided`.
+        /// The downloads that wait for their turn, with their positions in the list. Each continues when no earlier
+        /// position is in `undecided`.
         var waiters: [(number: Int, isOver: AsyncStream<Void>.Continuation)] = []
 
         func isTurn(of number: Int) -> Bool { undecided.allSatisfy { $0 >= number } }
     }
 
-    /// The maximum number of names that are remembered. The numbers of a forgotten name are found on disk.
+    /// The maximum number of file names whose used numbers are remembered. For a forgotten name, they are found on
+    /// disk.
     private static let mostNames = 100_000
-    /// The longest time that a response waits for the names of earlier downloads.
+    /// The longest time that a download waits until the file names of earlier downloads in the list are known.
     private static let patience = Duration.seconds(5)
 
-    /// The numbers `N` that were given to files as `NAME (N)` because their name was taken. The key is the hash of
-    /// directory and name, which is shorter than both: a list may have millions of names.
+    /// The numbers that were given to files with equal names, as in `NAME (1)`. The key is the hash of directory and
+    /// name, which is shorter than both: a list may have millions of names.
     private let names = Mutex<[Int: Numbers]>([:])
     private let turns = Mutex(Turns())
 
-    /// Returns the number for the next file with the name of `place`; 0: no number. Each call for a name returns
-    /// another number, except for a URL whose file is already finished. `most`: the limit, which is returned if no
-    /// number is free.
+    /// Returns the number for the next file with the name of `place`, as in `NAME (1)`; 0: no number; `most` if all are
+    /// taken. Each call for a name returns another number, except for a URL whose file is already finished.
     ///
     /// - Parameter isAgain: `true` if the number of an earlier call could not be used.
     func reserve(_ place: Place, _ terms: Terms, _ storage: any Storage, most: Int, isAgain: Bool = false) -> Int {
@@ -71,10 +73,12 @@ final class NameBoard: Sendable {
         }
     }
 
-    /// Records that the download at position `number` of the list begins. A call of `decided` must follow.
+    /// Records that the download at position `number` of the list begins, so that later downloads wait until `decided`
+    /// is called for it.
     func begin(_ number: Int) { turns.withLock { _ = $0.undecided.insert(number) } }
 
-    /// Records that the file name of a download is known, or that no other download needs to wait for it.
+    /// Records that the file name of the download at position `number` of the list is known, or that later downloads
+    /// need not wait for it.
     func decided(_ number: Int) {
         let ready = turns.withLock { turns in
             guard turns.undecided.remove(number) != nil, !turns.waiters.isEmpty else {
@@ -88,11 +92,11 @@ final class NameBoard: Sendable {
         for isOver in ready { isOver.finish() }
     }
 
-    /// Returns whether the file names of all earlier downloads in the list are known.
+    /// Returns whether the file names of all downloads before position `number` of the list are known.
     func isTurn(of number: Int) -> Bool { turns.withLock { $0.isTurn(of: number) } }
 
-    /// Returns when the file names of all earlier downloads in the list are known, when the mailbox gets a stop, or
-    /// after `patience`.
+    /// Waits until the file names of all downloads before position `number` of the list are known, at most `patience`
+    /// (5 s). Returns early if the event queue `mailbox` of the transfer gets a stop event.
     nonisolated(nonsending) func turn(of number: Int, _ mailbox: TransferMailbox, _ after: DelayedCall) async {
         let (stream, isOver) = AsyncStream<Void>.makeStream()
         let waits = turns.withLock { turns in
@@ -110,7 +114,8 @@ final class NameBoard: Sendable {
 }
 
 extension Place {
-    /// Returns the place of the file with the same name and a number; 0: the name without a number.
+    /// Returns the location of a file with the same name and the number added, as in `NAME (1)`; 0: the name without a
+    /// number.
     func numbered(_ number: Int) -> Place {
         number == 0 ? self : Place(directory: directory, name: SafeFileName.numbered(name, number))
     }

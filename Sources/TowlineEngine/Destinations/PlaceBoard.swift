@@ -1,15 +1,15 @@
 import Synchronization
 
-/// The destinations (directory and name) that the transfers of this process use, each with the URL of its download.
-/// Locks on disk separate processes. Within a process, this board also shows whether the same URL or another one has a
-/// name.
+/// The destinations (directory and file name) that the transfers of this process use, each with the URL of its
+/// download. Locks on disk separate processes only, and do not show which URL uses a name.
 final class PlaceBoard: Sendable {
     private let users = Mutex<[Place: String]>([:])
 
-    /// Returns the URL of the transfer that uses a place; `nil` if no transfer does.
+    /// Returns the URL of the transfer of this process that writes to a directory and file name; `nil` if no transfer
+    /// does.
     func user(of place: Place) -> String? { users.withLock { $0[place] } }
 
-    /// Enters the URL `source` for a place if no transfer uses the place.
+    /// Records that the transfer of the URL `source` uses a directory and file name, if no transfer uses them.
     ///
     /// - Returns: `true` if the place was free. One of several concurrent calls succeeds.
     func take(_ place: Place, by source: String) -> Bool {
@@ -20,9 +20,10 @@ final class PlaceBoard: Sendable {
         }
     }
 
-    /// Enters the URL `source` for a place whose lock on disk the caller holds, whatever was entered before.
+    /// Records that the transfer of the URL `source` uses a directory and file name, whatever was recorded before. The
+    /// caller has locked the files on disk.
     func occupy(_ place: Place, by source: String) { users.withLock { $0[place] = source } }
 
-    /// Removes the entry of a place whose transfer has ended, so that another transfer can use the place.
+    /// Removes the record that a transfer uses a directory and file name, so that another transfer can use them.
     func leave(_ place: Place) { users.withLock { $0[place] = nil } }
 }

@@ -1,8 +1,8 @@
 internal import TowlineCore
 
 extension Sink {
-    /// Reads the sink at `offset` and returns whether its bytes there equal `bytes`. `false` also if the sink has fewer
-    /// bytes.
+    /// Reads the bytes of the sink from the file offset `offset` on and returns whether they equal `bytes`. `false`
+    /// also if the sink has fewer bytes.
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) -> Bool {
         var done = 0
         var isEqual = true

@@ -5,30 +5,34 @@ package import TowlineCore
 /// transport copies them into a request, and updates the jar after the response. libcurl decides which cookies match a
 /// URL and which cookies a server may set. A cookie is a line of the Netscape format, as written by libcurl.
 package final class CookieJar: Sendable {
-    /// A stored cookie: its line in the Netscape format, with the facts that decide which requests may carry it.
+    /// A stored cookie: its line in the Netscape format, and the properties that decide which requests may carry it.
     private struct Cookie {
         let line: String
-        /// `true` if the cookie comes from the user's file and no server has changed it.
+        /// `true` if the cookie was read from the user's file and no server has changed it since.
         let isStored: Bool
+        /// `true` if the cookie may be sent over https only.
         let isSecure: Bool
-        /// The position in the order of creation: libcurl sends the older of two equally specific cookies first.
+        /// The position of the cookie in the order of creation. Of two equally specific cookies, libcurl sends the
+        /// older one first.
         let number: Int
     }
 
     /// The fields that identify a cookie: a new cookie with an equal key replaces the old one.
     private struct Key: Hashable {
         let domain: String
-        /// The other fields of the key: the flag for subdomains, the path and the name.
+        /// The fields that identify a cookie in addition to its domain: the flag for subdomains, the path and the name.
         let rest: String
     }
 
     /// The stored cookies and the number of cookies created so far, and whether the cookies of the user's file were
     /// added.
     private struct Contents {
-        /// The cookies by domain: a browser's file has thousands of cookies, and each request asks for those of one
-        /// host.
+        /// The cookies by domain, for fast access: a browser's file has thousands of cookies, and each request needs
+        /// only the cookies of its host.
         var domains: [String: [Key: Cookie]] = [:]
+        /// The number of cookies created so far: the `number` of the last one.
         var count = 0
+        /// `true` after the cookies of the user's file were added, so that the file is read only once.
         var hasRead = false
 
         subscript(key: Key) -> Cookie? {
@@ -57,12 +61,13 @@ package final class CookieJar: Sendable {
 
     private let state = Mutex(Contents())
 
-    /// Creates an empty jar.
+    /// Creates an empty store of cookies.
     package init() {}
 
-    /// Creates a jar with the content of a cookie file: the user's cookies in the Netscape format.
+    /// Creates a store with the content of a cookie file: the user's cookies in the Netscape format.
     ///
-    /// - Throws: `unusableOption` for a line that is neither a cookie nor a comment. The message names only its number.
+    /// - Throws: `unusableOption` for a line that is neither a cookie nor a comment. The error message contains the
+    ///   number of the line only, because its content is secret.
     package init(netscape text: String) throws(TowlineError) {
         let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
         for (index, line) in lines.enumerated() where !line.allSatisfy({ $0 == " " }) {
@@ -81,7 +86,7 @@ package final class CookieJar: Sendable {
     /// The stored cookies as lines of the Netscape format, oldest first.
     package var lines: [String] { state.withLock { Self.sorted($0.domains.values.flatMap(\.values)) } }
 
-    /// Returns the cookies that can match a request, oldest first.
+    /// Returns the cookies that may match a request, oldest first, for libcurl to select from.
     ///
     /// libcurl also sends Secure cookies to localhost over http. The user file's Secure cookies are sent over TLS only:
     /// another user of the machine may own the port.
@@ -105,7 +110,7 @@ package final class CookieJar: Sendable {
         }
     }
 
-    /// Adds the cookies that a response set, and removes those that it deleted.
+    /// Adds the cookies that a response set, and removes those that the response deleted.
     ///
     /// - Parameters:
     ///   - lent: the cookies that libcurl had for the request (from `lines`).
@@ -155,9 +160,10 @@ package final class CookieJar: Sendable {
 }
 
 extension CookieJar: Hashable {
-    /// Returns `true`: options with different jars count as equal, so that their requests may use one connection.
+    /// Returns `true`: connection options that differ only in the store of cookies count as equal, so that their
+    /// requests may use one connection.
     package static func == (first: CookieJar, second: CookieJar) -> Bool { true }
 
-    /// Adds nothing to the hash, because all jars count as equal (see `==`).
+    /// Adds nothing to the hash, because all stores of cookies count as equal (see `==`).
     package func hash(into hasher: inout Hasher) {}
 }

@@ -1,47 +1,50 @@
 package import TowlineCore
 
-/// A file next to the part file that records the bytes that are written and durable, so that a download can be resumed.
-/// `docs/on-disk-format.md` specifies the file format.
+/// A file next to the part file that records which bytes are written or durable (synced to disk), so that a download
+/// can be resumed. `docs/on-disk-format.md` specifies the file format.
 ///
-/// Every entry is a fact that stays true for this part file: "bytes [a, b) are written" (until the machine reboots, so
-/// the entry has a boot ID), or "bytes [a, b) are durable". Entries may be lost, but must never be false.
+/// Every entry stays true for this part file: "bytes [a, b) are written" (until the machine reboots, so the entry has a
+/// boot ID), or "bytes [a, b) are durable". Entries may be lost, but must never be false.
 package protocol Journal: AnyObject, Sendable {
-    /// The description of the download that the journal stores.
+    /// The description of the download (URL, file name, length, ETag and so on) that the journal stores.
     var record: DownloadRecord { get }
 
-    /// Stores a changed description (a learned length, a new checksum). After a crash the old or the new one exists.
-    /// Keeps the generation, the number of the part file.
+    /// Stores a changed description of the download, for example with a length that became known. After a crash the old
+    /// or the new one exists; the number of the part file (its generation) does not change.
     func update(_ record: DownloadRecord) throws(TowlineError)
 
-    /// Leases a slot: a journal entry for a run of consecutive bytes that starts at `offset` and that only the caller
-    /// extends. Continues the slot whose run ends at `offset`, if any.
+    /// Gives the caller a slot: a journal entry that records consecutive written bytes from `offset` on, and that no
+    /// other caller changes until `release`. Reuses an entry whose bytes end at `offset`, if any.
     ///
-    /// - Returns: `nil` if every slot is leased: the caller then writes bytes without recording them, or not at all.
+    /// - Returns: `nil` if all slots are in use: the caller then writes bytes without recording them, or not at all.
     func claimSlot(at offset: Int64) throws(TowlineError) -> (any JournalSlot)?
 
-    /// Ends the lease of a slot. The slot's run stays recorded.
+    /// Ends the caller's exclusive use of a slot (a journal entry), so that another caller can use it. Its bytes stay
+    /// recorded.
     func release(_ slot: any JournalSlot)
 
-    /// Takes a snapshot of the written ranges, calls `sink.synchronize()`, and records exactly the snapshot as durable.
+    /// Makes the bytes that are recorded as written durable: calls `sink.synchronize()`, and records the bytes that
+    /// were written before the call as durable.
     ///
-    /// If synchronizing fails, removes the record of every byte that is not durable, and invalidates every lease before
+    /// If synchronizing fails, removes the record of every byte that is not durable, and makes all slots invalid before
     /// it throws. The caller must then claim slots again.
     func checkpoint(_ sink: any Sink) async throws(TowlineError)
 
-    /// Removes the record of the bytes in `range`, because they proved wrong. The removal is durable on return; the
-    /// call may block for a sync of the journal. Invalidates the leases on runs that overlap `range`: claim them again.
+    /// Removes the record of the bytes in `range`, because they proved wrong. Durable on return, so the call may block
+    /// for a sync of the journal; slots whose bytes overlap `range` become invalid and must be claimed again.
     func withdraw(_ range: ByteRange) throws(TowlineError)
 
-    /// The byte ranges that are recorded as durable.
+    /// The byte ranges that are recorded as durable (synced to disk).
     var durable: ByteRangeSet { get }
-    /// The byte ranges that are recorded as written since the machine booted, or as durable.
+    /// The byte ranges that are recorded as written since the machine booted, or as durable (synced to disk).
     var written: ByteRangeSet { get }
 }
 
-/// A journal entry for one run of consecutive bytes. A single network thread writes these bytes and extends the run.
+/// A journal entry (slot) that records consecutive written bytes. A single network thread writes these bytes to the
+/// part file and extends the entry.
 package protocol JournalSlot: AnyObject, Sendable {
-    /// Records the bytes from the start of the run up to `offset` as written. Call after the write of the bytes
-    /// returned. Does nothing for an offset within the run, or if the lease is invalid (`Journal.withdraw`).
+    /// Records the bytes from the start of this entry up to the file offset `offset` as written. Call after their write
+    /// returned; does nothing for an offset within the entry, or if the slot is invalid (`Journal.withdraw`).
     func mark(upTo offset: Int64) throws(TowlineError)
 }
 
@@ -54,11 +57,11 @@ package struct DownloadRecord: Hashable, Sendable {
     package var resolved: String
     /// The final file name, one path component.
     package var name: String
-    /// The facts about the file that the server sent: complete length, validators (ETag, Last-Modified) and date.
+    /// The properties of the file that the server sent: complete length, validators (ETag, Last-Modified) and date.
     package var representation: Representation
     /// The checksums of the complete file that the user or the server gave, strongest first.
     package var checksums: [Checksum]
-    /// The generation: the number of the part file, 1 for the first. A file that changed on the server gets a new part
+    /// The number of the part file, 1 for the first (its generation). A file that changed on the server gets a new part
     /// file with the next number.
     package var generation: UInt32
     /// `true` if the server does not support ranges for the file: the next transfer starts from the first byte.
@@ -69,7 +72,7 @@ package struct DownloadRecord: Hashable, Sendable {
     /// `true` if the URL is https, but some bytes may have come over http from a mirror or after a redirect.
     package var mayBePlain: Bool
 
-    /// Creates the description of a download.
+    /// Creates the description of a download for its journal.
     package init(
         source: String, resolved: String, name: String, representation: Representation, checksums: [Checksum],
         generation: UInt32, lacksRanges: Bool = false, publicAddressesOnly: Bool = false, mayBePlain: Bool = false

@@ -5,12 +5,11 @@ package import TowlineCore
 /// Reports are hints: a change may not help a transfer, and the network may recover without a reported change. The
 /// retry timers (back-off) therefore continue independently.
 package protocol NetworkMonitor: AnyObject, Sendable {
-    /// The state of the network as last reported, or as it was when the monitor was created.
+    /// The state of the network, such as available, as last reported, or as it was when the monitor was created.
     var state: NetworkState { get }
 
-    /// Returns a new stream of network changes. An element means that a link, an address or a route changed since the
-    /// previous element, and is the state afterwards, which may be the same as before. Changes within 200 ms are one
-    /// element, and a slow reader finds one element, not a backlog. The stream ends with `close`, or when the reader's
+    /// Returns a new stream of the network's state after each change of a link, an address or a route. Changes within
+    /// 200 ms are one element, and a slow reader gets only the last; the stream ends with `close` or when the reader's
     /// task is cancelled.
     func changes() -> AsyncStream<NetworkState>
 

@@ -4,101 +4,105 @@ package import TowlineCore
 /// changes on the server, a new sink replaces the part file.
 ///
 /// Several network threads write at once and out of order. Two writes of the same range carry the same bytes (two
-/// attempts may request the last bytes at the same time), so their order does not matter.
+/// requests may ask for the last bytes at the same time), so their order does not matter.
 package protocol Sink: AnyObject, Sendable {
     /// Writes `bytes` at the file offset `offset`. After the return they survive the end of this process, but not a
-    /// power loss.
+    /// power loss (see `synchronize`).
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError)
 
-    /// `true` if a write may block until another process reads the output, as in a pipe. A pause without bytes then
-    /// does not mean a dead connection.
+    /// `true` if a write may block until another process reads the output, as in a pipe. The time in such a write does
+    /// not count as a stall of the connection.
     var waitsForReaders: Bool { get }
 
-    /// Reads written bytes from `offset` and returns their number. Fills the buffer except at the end of the file.
+    /// Reads bytes that were already written, from the file offset `offset`, and returns their number. Fills the buffer
+    /// except at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TowlineError) -> Int
 
-    /// Makes the bytes that were written before the call durable (on stable storage). Blocks no network thread and no
-    /// thread of Swift's concurrency runtime.
+    /// Makes the bytes that were written before the call durable: they survive a power loss. Blocks no network thread
+    /// and no thread of Swift's concurrency runtime.
     ///
     /// After a failure every byte since the last success may be missing on disk. The caller must not simply call again,
     /// because Linux reports a write-back error once and may have dropped the pages.
     func synchronize() async throws(TowlineError)
 
-    /// Starts to move the written bytes to stable storage, so that `synchronize` takes less time. A hint without a
-    /// guarantee; returns at once.
+    /// Starts to move the written bytes to stable storage in the background, so that `synchronize` takes less time
+    /// later. A hint without a guarantee; returns without waiting.
     func startWriteback()
 
     /// Reserves the disk space that the rest of a resumed download needs.
     ///
-    /// Throws `diskFull` if the free space is not sufficient for this and the other downloads.
+    /// Throws `diskFull` if the free space is not sufficient for this download and the others, which also reserved
+    /// space.
     func promiseSpace() throws(TowlineError)
 
-    /// Throws if another program deleted, moved or replaced the part file.
+    /// Checks that the part file still exists at its path, and throws if another program deleted, moved or replaced it.
     func checkIntact() throws(TowlineError)
 
-    /// Starts to hash the bytes before offset `end`, which are written and will not change, so that `verify` takes less
-    /// time. Returns at once.
+    /// Starts to compute checksums of the bytes before the file offset `end`, which are written and will not change, so
+    /// that `verify` takes less time. Returns without waiting for the result.
     func hashAhead(_ algorithms: [Checksum.Algorithm], upTo end: Int64)
 
-    /// Discards the hashes that `hashAhead` computed, because some of the written bytes will be replaced.
+    /// Discards the partial checksums that `hashAhead` computed, because some of the written bytes will be replaced.
     func forgetHashed()
 
-    /// Compares the first `length` bytes of the file with checksums. Reads the bytes that `hashAhead` did not hash.
+    /// Compares the first `length` bytes of the file with checksums. Reads only the bytes that `hashAhead` has not
+    /// read.
     ///
     /// - Returns: The checksums that do not match, with the computed values; empty if all match.
     func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch]
 
-    /// Publishes the complete part file under the final name, once and, if `terms.durable`, durably. Returns the
-    /// published file, or the existing file that was kept.
+    /// Gives the complete part file its final name, once and, if `terms.durable`, durably (synced to disk). Returns the
+    /// finished file, or the existing file with that name if it was kept.
     ///
     /// The ranges in the journal must cover the whole file. After a crash at any step, the call can be repeated.
     func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile
 
-    /// Renames the part file to `NAME.tow-bad`, numbered if another file has that name, and invalidates the journal:
-    /// the file is complete, but its checksum is wrong.
+    /// Renames a complete part file with a wrong checksum to `NAME.tow-bad`, numbered if another file has that name,
+    /// and invalidates its journal.
     ///
-    /// - Returns: The new path; `nil` if the sink cannot keep its bytes.
+    /// - Returns: The new path; `nil` if the sink cannot keep its bytes, such as a pipe.
     @discardableResult
     func setAside() throws(TowlineError) -> String?
 
-    /// Removes the part file and the journal, because no byte is worth keeping or the user removes the download.
+    /// Removes the part file and the journal, because the part file has no useful bytes or the user removes the
+    /// download.
     func discard()
 
-    /// Closes the file descriptors and releases the locks. Keeps the files.
+    /// Closes the file descriptors and releases the locks. The part file and the journal stay on disk.
     func close()
 }
 
-/// The default implementations for sinks that do not support a function, such as streams.
+/// The default implementations for sinks that do not support a function, such as output streams.
 extension Sink {
-    /// `false`: the default for a file, because no reader blocks a write.
+    /// `false`: the default for a sink that is a file, because no other process can block a write.
     package var waitsForReaders: Bool { false }
 
     /// Does nothing: the default for a sink that needs no disk space.
     package func promiseSpace() throws(TowlineError) {}
 
-    /// Does nothing: the default for a sink without early write-back.
+    /// Does nothing: the default for a sink whose written bytes cannot be moved to stable storage in advance.
     package func startWriteback() {}
-    /// Does nothing: the default for a sink that hashes no bytes in advance.
+    /// Does nothing: the default for a sink that computes no checksums in advance.
     package func hashAhead(_ algorithms: [Checksum.Algorithm], upTo end: Int64) {}
-    /// Does nothing: the default for a sink that hashes no bytes in advance.
+    /// Does nothing: the default for a sink that has no checksums computed in advance.
     package func forgetHashed() {}
 }
 
 /// A sink that the kernel can write to from a pipe (`splice`), without a copy in this process.
 package protocol PipeSink: Sink {
-    /// `true` unless the file system is known not to support writes from a pipe.
+    /// `true` unless the file system is known not to support writes from a pipe (`splice`).
     var takesPipes: Bool { get }
 
-    /// Writes the first `count` bytes of a pipe (`pipe` is its descriptor), which contains at least that many, at
-    /// `offset`. After the return the bytes are written. After an error the contents of the pipe are undefined.
+    /// Writes the first `count` bytes of a pipe with the descriptor `pipe`, which contains at least that many, at the
+    /// file offset `offset`. After an error the contents of the pipe are undefined.
     func write(from pipe: Int32, count: Int, at offset: Int64) throws(TowlineError)
 }
 
-/// The options for publishing a complete file (`Sink.publish`).
+/// The options for giving a complete file its final name (`Sink.publish`).
 package struct PublishTerms: Sendable {
-    /// The rule for a final name that another file already has: keep, replace or number.
+    /// The rule if another file already has the final name: keep that file, replace it, or number the new one.
     package var existing: ExistingPolicy
-    /// `true` to wait until the bytes are on stable storage.
+    /// `true` to wait until the file is on stable storage (synced to disk) before the publishing ends.
     package var durable: Bool
     /// The complete length of the file in bytes.
     package var length: Int64
@@ -107,7 +111,7 @@ package struct PublishTerms: Sendable {
     /// The ETag and the date that the server sent, stored with the file for later comparison; `nil` to store none.
     package var version: PublishedVersion?
 
-    /// Creates the options for publishing a file.
+    /// Creates the options for giving a complete file its final name.
     package init(
         existing: ExistingPolicy, durable: Bool, length: Int64, modified: Int64?, version: PublishedVersion? = nil
     ) {
@@ -129,7 +133,7 @@ package struct PublishedFile: Hashable, Sendable {
     package let modified: Int64?
     /// The ETag and the date that the server sent; set only by `Storage.survey`, otherwise `nil`.
     package let version: PublishedVersion?
-    /// `true` if the file existed before, is not from this download, and was kept (`ExistingPolicy.skip`).
+    /// `true` if the file existed before, does not come from this download, and was kept (`ExistingPolicy.skip`).
     package let isForeign: Bool
 
     /// Creates the description of a finished file.

@@ -15,21 +15,21 @@ package import TowlineCore
 /// - A response head has at most 5000 fields and 300 KiB, including 1xx heads; a larger head ends the attempt with
 ///   `TransportFailure.Kind.headTooLarge`.
 package protocol Transport: AnyObject, Sendable {
-    /// Sends the request of an attempt. `receiver` gets the response, and every failure through its `ended`.
+    /// Sends the HTTP request of an attempt. `receiver` gets the response and its end, or the failure of the request.
     func start(_ request: AttemptRequest, receiver: any AttemptReceiver)
-    /// Ends an attempt soon: its receiver gets `AttemptEnd.cancelled`, unless the attempt has already ended. Ignores
-    /// unknown ids.
+    /// Ends an attempt (one HTTP request) soon: its receiver gets `AttemptEnd.cancelled`, unless the attempt has
+    /// already ended. Ignores unknown IDs.
     func cancel(_ id: AttemptID)
-    /// Resumes an attempt whose receiver returned `.pause` or `.pauseFor`. If the attempt is not paused but its body is
-    /// being delivered, calls `AttemptReceiver.flush` instead. Ignores unknown ids.
+    /// Resumes an attempt (one HTTP request) whose receiver returned `.pause` or `.pauseFor`. If it is not paused but
+    /// its body is being delivered, calls `AttemptReceiver.flush` instead; ignores unknown IDs.
     func proceed(_ id: AttemptID)
-    /// Cancels every attempt and returns after the last callback of the last attempt.
+    /// Cancels every attempt (HTTP request) and returns after the last callback of the last one.
     func shutdown() async
 }
 
-/// The HTTP request of one attempt, with the options that the transport needs to send it.
+/// The HTTP request of one attempt, with the connection options that the transport needs to send it.
 package struct AttemptRequest: Sendable {
-    /// The id of the attempt, which `Transport.cancel` and `proceed` take.
+    /// The ID of the attempt (this HTTP request), with which `Transport.cancel` and `proceed` find it.
     package let id: AttemptID
     /// The URL to request.
     package let url: HTTPURL
@@ -42,22 +42,22 @@ package struct AttemptRequest: Sendable {
     package let sendsNetrc: Bool
     /// `true` if the request may carry the cookies of `ConnectionOptions.cookieFile` that match its URL.
     package let sendsStoredCookies: Bool
-    /// The TLS, proxy, credential and timeout options of the connection.
+    /// The TLS, proxy, credential and timeout options of the connection for this request.
     package let connection: ConnectionOptions
-    /// The use of the connection: one request alone, or HTTP/2 streams of several requests. Only requests with the same
-    /// value share a connection. A pause of one stream may pause all streams of the connection.
+    /// The use of the connection: for one request alone, or for several requests as HTTP/2 streams. Only requests with
+    /// equal values share a connection, where a pause of one may pause all.
     package let sharing: ConnectionSharing
     /// `true` if the response may be a small file (less than 1 MiB), whose body is read to the end before it is
-    /// processed. A transport with several threads spreads such attempts over the threads.
+    /// processed. A transport with several threads distributes such requests over them.
     package let mayBeSmall: Bool
-    /// `true` if delivered bytes cannot be corrected later, as for output to a pipe: the transport then uses HTTP/1.1
-    /// if its HTTP/2 cannot detect that a response was cut short.
+    /// `true` if written bytes cannot be corrected later, as for output to a pipe. The transport then uses HTTP/1.1 if
+    /// its HTTP/2 cannot detect that a response was cut short.
     package let needsProvenEnd: Bool
     /// The size in bytes of the kernel's receive buffer of a new connection; `nil` for the system's choice. A server
     /// sends at most this many bytes before they are read.
     package var receiveBuffer: Int?
 
-    /// Creates the request that `plan` describes, with the options that a plan does not contain.
+    /// Creates the HTTP request that `plan` describes, with the options that a plan does not contain.
     package init(
         _ plan: AttemptPlan, connection: ConnectionOptions, mayBeSmall: Bool = false, needsProvenEnd: Bool = false
     ) {
@@ -67,7 +67,7 @@ package struct AttemptRequest: Sendable {
             sharing: plan.sharing, mayBeSmall: mayBeSmall, needsProvenEnd: needsProvenEnd)
     }
 
-    /// Creates the request of an attempt from its parts.
+    /// Creates the HTTP request of an attempt from its individual properties.
     package init(
         id: AttemptID, url: HTTPURL, fields: HTTPFields, sendsCredentials: Bool, sendsNetrc: Bool = false,
         sendsStoredCookies: Bool = false, connection: ConnectionOptions, sharing: ConnectionSharing = .none,
@@ -86,7 +86,7 @@ package struct AttemptRequest: Sendable {
     }
 }
 
-/// The options of a connection and the user's credentials. Equal for all attempts of a download.
+/// The options of a connection and the user's credentials. Equal for all requests of a download.
 package struct ConnectionOptions: Hashable, Sendable {
     /// The choice of the HTTP version for the connections of a download.
     package enum HTTPProtocol: Hashable, Sendable {
@@ -122,10 +122,10 @@ package struct ConnectionOptions: Hashable, Sendable {
         package let host: String
         /// The port that the addresses apply to.
         package let port: Int
-        /// The numeric addresses, without brackets, in the order of the connection attempts.
+        /// The numeric IP addresses, without brackets, in the order in which to try to connect to them.
         package let addresses: [String]
 
-        /// Creates the addresses of a host and port.
+        /// Creates the addresses to connect to for a host and port instead of those from DNS.
         package init(host: String, port: Int, addresses: [String]) {
             (self.host, self.port, self.addresses) = (host, port, addresses)
         }
@@ -147,133 +147,136 @@ package struct ConnectionOptions: Hashable, Sendable {
         package var form = Form.pem
         /// The path of the file with the private key; `nil` if `file` also contains the key.
         package var keyFile: String?
-        /// The password of the private key; `nil` for no password. Never written to a message, a journal or the list of
-        /// downloads.
+        /// The password of the private key; `nil` for no password. Never written to an error message, a journal or the
+        /// list of downloads.
         package var keyPassword: String?
 
         /// Creates a certificate in PEM form, whose file also contains the key.
         package init(file: String) { self.file = file }
     }
 
-    /// The URL of a proxy (`ProxyAddress`). Empty: no proxy, whatever the environment says. `nil`: the proxy that the
-    /// environment variables name for the request; the transport reads them from time to time, not for each request.
+    /// The URL of a proxy (`ProxyAddress`); empty for no proxy, whatever the environment says; `nil` for the proxy in
+    /// the environment variables, which the transport reads from time to time.
     package var proxy: String?
-    /// The environment variable that `proxy` comes from, for error messages; `nil` if the user set the proxy. Set by
-    /// the transport.
+    /// The name of the environment variable that `proxy` was read from, for error messages; `nil` if the user set the
+    /// proxy. Set by the transport.
     package var proxyVariable: String?
     /// The path of a PEM file with the certificate authorities to trust instead of the system's; `nil` for the
     /// system's.
     package var certificateAuthorityFile: String?
     /// `true` to accept any certificate of a server. Dangerous; set only on the user's request.
     package var allowsInsecure = false
-    /// The netrc file with names and passwords to use besides `user`.
+    /// The choice of the netrc file, which contains names and passwords by host. It is used besides `user`.
     package var netrc = Netrc.none
-    /// The only host that may get passwords from the netrc file; `nil` if no host may. Set by the transport.
+    /// The only host that may get passwords from the netrc file; `nil` if no host may. The transport sets it for each
+    /// request.
     package var netrcHost: String?
-    /// The path of a Netscape cookie file with cookies to send; `nil` for no file. `cookies` reads the file only once,
-    /// so another file needs a new jar.
+    /// The path of a cookie file in the Netscape format with cookies to send; `nil` for no file. `cookies` reads a file
+    /// only once, so another file needs a new `CookieJar`.
     package var cookieFile: String?
     /// The addresses to use for some hosts and ports instead of DNS (`--resolve`).
     package var fixedAddresses: [FixedAddresses] = []
-    /// The only address family to connect to; `nil` for both.
+    /// The only address family, IPv4 or IPv6, to connect to; `nil` for both.
     package var addressFamily: AddressFamily?
     /// The client certificate, sent only with requests that may carry credentials (`AttemptRequest.sendsCredentials`);
     /// `nil` for none.
     package var clientCertificate: ClientCertificate?
-    /// The store of the cookies that servers set and the cookies of `cookieFile`. Copies of these options share the
-    /// store.
+    /// The store of the cookies that servers set and of those in `cookieFile`. Copies of these options share the store.
     package var cookies = CookieJar()
     /// The credentials `name:password` for Basic and Digest authentication; `nil` if the user gave no credentials.
     package var user: String?
-    /// `true` to send credentials only after a 401 response, with the scheme that the server requests. Set by the
-    /// transport.
+    /// `true` to send credentials only after a 401 response, with the scheme (Basic or Digest) that the server
+    /// requests. Set by the transport.
     package var waitsForChallenge = false
-    /// `true` to connect only to public Internet addresses, whatever names and redirects say, and without a proxy.
+    /// `true` to connect only to public Internet addresses, even if a name or a redirect leads to another one, and
+    /// without a proxy.
     package var publicAddressesOnly = false
-    /// The time limit from the start of an attempt to a connection that is ready for the request, including name
+    /// The time limit for connecting: from the start of a request to a connection that is ready for it, including name
     /// resolution and TLS.
     package var connectTimeout = Duration.seconds(30)
-    /// The time limit from sending the request to the end of the response head.
+    /// The time limit from sending a request to the end of its response head.
     package var headTimeout = Duration.seconds(300)
     /// The HTTP version to use.
     package var httpProtocol = HTTPProtocol.automatic
-    /// `true` to ignore Content-Length: a body without a transfer coding ends with its connection. The transport uses
-    /// HTTP/1.1, because libcurl's HTTP/2 refuses a body of another length (RFC 9113 §8.1.1).
+    /// `true` to ignore Content-Length, so that a body without a transfer coding ends with its connection. The
+    /// transport then uses HTTP/1.1, because libcurl's HTTP/2 refuses a body of another length (RFC 9113 §8.1.1).
     package var ignoresLength = false
 
-    /// Creates the default options of a connection.
+    /// Creates the default options of a connection: automatic HTTP version, no credentials, and the system's
+    /// certificates.
     package init() {}
 }
 
-/// A receiver of the response to one attempt. The transport calls it from one of its network threads (engine threads),
-/// so each call must return soon.
+/// A receiver of the response to one attempt (one HTTP request). The transport calls it from one of its network
+/// threads, so each call must return soon.
 package protocol AttemptReceiver: AnyObject, Sendable {
-    /// Receives the final response head (no 1xx head). Returns the instruction for the body.
+    /// Receives the final response head (not a 1xx head), and returns how the transport must handle the body.
     func receivedHead(_ head: ResponseHead) -> HeadDisposition
-    /// Receives the next bytes of the body, in order; the buffer is valid only during the call. Returns `.consumed` if
-    /// the receiver took all bytes.
+    /// Receives the next bytes of the body, in order, in a buffer that is valid only during the call. Returns whether
+    /// the receiver took all bytes, or how the transport must pause or stop.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition
-    /// `true` if the kernel may move the rest of the body through a pipe, without a copy in this process. The transport
-    /// reads the value between two calls of `receivedBody(_:)`, and may still deliver the rest with that function.
+    /// `true` if the kernel may move the rest of the body through a pipe (`splice`), without a copy in this process.
+    /// The transport reads it between two calls of `receivedBody(_:)`, and may still deliver the rest with that
+    /// function.
     var takesPipes: Bool { get }
-    /// The maximum number of body bytes that the transport may move through a pipe next. The transport reads the value
-    /// after `takesPipes` was `true`.
+    /// The maximum number of body bytes that the transport may move through a pipe with its next call. Read after
+    /// `takesPipes` was `true`.
     var wanted: Int64 { get }
-    /// Receives the next `count` bytes of the body in a pipe (`pipe` is its descriptor) that contains only these bytes.
-    /// `.consumed` means that the pipe is empty. After the first call, the rest comes through pipes; `flush` may be
-    /// called in between.
+    /// Receives the next `count` bytes of the body in a pipe with the descriptor `pipe`, which contains only these
+    /// bytes; returns `.consumed` if the pipe is empty afterwards. Once called, the rest of the body comes through
+    /// pipes too.
     func receivedBody(in pipe: Int32, count: Int) -> BodyDisposition
-    /// Processes the bytes that the receiver collected in `receivedBody` but did not yet write: more bytes may not come
-    /// for a while. Called after one or more `receivedBody`, before the transport waits for data; not always before
-    /// `ended`.
+    /// Writes the bytes that the receiver collected in `receivedBody`, because more may not arrive for a while. Called
+    /// before the transport waits for data; not always before `ended`.
     ///
-    /// - Returns: `false` to close the attempt; `ended(.stopped)` follows.
+    /// - Returns: `false` to close the response; `ended(.stopped)` follows.
     func flush() -> Bool
-    /// Reports that the body has not ended within the time that the receiver returned in `.proceedBriefly`.
+    /// Reports that the body has not ended within the time that the receiver set with `.proceedBriefly`.
     func bodyDeadlinePassed()
-    /// Reports the end of the attempt and its reason. No further call follows.
+    /// Reports the end of the attempt (one HTTP request) and the reason. No further call to this receiver follows.
     func ended(_ end: AttemptEnd)
 }
 
-/// The default implementations for receivers that write no bytes through pipes and hold none in memory.
+/// The default implementations for receivers that take no bytes through pipes and collect none in memory.
 extension AttemptReceiver {
-    /// `false`: the receiver needs every byte in the memory of this process, so the kernel may not move the body to the
-    /// file through a pipe (`splice`).
+    /// `false`: the default for a receiver that needs every byte in the memory of this process, so that the kernel may
+    /// not move them through a pipe (`splice`).
     package var takesPipes: Bool { false }
-    /// Zero: the default for a receiver that takes no bytes through a pipe of the kernel (`splice`).
+    /// Zero: the default for a receiver that takes no bytes through a pipe (`splice`).
     package var wanted: Int64 { 0 }
-    /// Stops the attempt: the receiver takes no bytes through a pipe.
+    /// Ends the attempt (one HTTP request): the default for a receiver that takes no bytes through a pipe.
     package func receivedBody(in pipe: Int32, count: Int) -> BodyDisposition { .stop }
 
-    /// Continues the attempt: the default for a receiver that processes bytes within `receivedBody`.
+    /// Returns `true`, so that the response continues: the default for a receiver that processes all bytes in
+    /// `receivedBody`.
     package func flush() -> Bool { true }
 
-    /// Does nothing: the default for a receiver that never returns `.proceedBriefly`.
+    /// Does nothing when the time for the body is over: the default for a receiver that sets no such time with
+    /// `.proceedBriefly`.
     package func bodyDeadlinePassed() {}
 }
 
 /// The receiver's instruction to the transport after a response head (`AttemptReceiver.receivedHead`).
 package enum HeadDisposition: Hashable, Sendable {
-    /// Deliver the body as it arrives.
+    /// Deliver the body as its bytes arrive.
     case proceed
-    /// Deliver the body. If it has not ended after `within`, call `bodyDeadlinePassed`, unless the receiver has paused
-    /// the attempt.
+    /// Deliver the body as its bytes arrive. If it has not ended after `within`, call `bodyDeadlinePassed`, unless the
+    /// receiver has paused it.
     case proceedBriefly(within: Duration)
-    /// Deliver no body bytes until `Transport.proceed` is called.
+    /// Deliver no bytes of the body until `Transport.proceed` is called.
     case pause
-    /// Close the response without its body; `ended(.stopped)` follows.
+    /// Close the response without reading its body; `AttemptReceiver.ended` with `.stopped` follows.
     case stop
 }
 
 /// The receiver's instruction to the transport after bytes of the body (`AttemptReceiver.receivedBody`).
 package enum BodyDisposition: Sendable {
-    /// The receiver took all bytes; continue.
+    /// The receiver took all bytes of the call; deliver the next ones.
     case consumed
-    /// The receiver took no byte of the call: deliver the same bytes again after `Transport.proceed`.
+    /// The receiver took none of the bytes: deliver the same bytes again after `Transport.proceed` is called.
     case pause
-    /// The receiver took no byte of the call: deliver the same bytes again after the given delay, and read none until
-    /// then.
+    /// The receiver took none of the bytes: read no more for the given time, and then deliver the same bytes again.
     case pauseFor(Duration)
-    /// The receiver needs no more bytes: close the attempt. `ended(.stopped)` follows.
+    /// The receiver needs no more bytes: close the response. `AttemptReceiver.ended` with `.stopped` follows.
     case stop
 }

@@ -1,9 +1,10 @@
 internal import TowlineCore
 import Synchronization
 
-/// A repeating timer for one transfer, which checks its state at each tick, from `start` to `end`.
+/// A repeating timer for one transfer, from `start` to `end`. At each tick (every 100 ms, for example) the transfer
+/// checks timeouts and progress.
 final class Ticker: Sendable {
-    /// The phase of the ticker: not started, started, or ended for good.
+    /// The phase of the timer: not started, started, or ended permanently.
     private enum Phase {
         case waiting
         case running
@@ -14,14 +15,14 @@ final class Ticker: Sendable {
     private let after: DelayedCall
     private let tick: @Sendable (Occasion) -> Void
 
-    /// The reason for a call of the function that the ticker calls.
+    /// The reason why the timer calls its function.
     enum Occasion {
         case start
-        /// The duration that was given to the last `sleep` is over.
+        /// The time that was passed to the last `sleep` is over: the transfer now checks timeouts and progress.
         case tick
     }
 
-    /// Creates a ticker, which calls no function before `start`.
+    /// Creates a repeating timer, which calls no function before `start`.
     ///
     /// - Parameters:
     ///   - after: the timer that `sleep` uses.
@@ -31,7 +32,7 @@ final class Ticker: Sendable {
         self.tick = tick
     }
 
-    /// Starts the ticker and calls its function with `.start`, unless it was started or ended before.
+    /// Starts the timer and calls its function with `.start`, unless it was started or ended before.
     func start() {
         let begins = state.withLock { state in
             guard case .waiting = state else { return false }
@@ -41,8 +42,8 @@ final class Ticker: Sendable {
         if begins { tick(.start) }
     }
 
-    /// Calls the ticker's function with `.tick` after `duration`. Called once for each tick: a busy transfer does not
-    /// collect a backlog of ticks.
+    /// Calls the timer's function once with `.tick` after `duration`. The function calls this again for the next tick,
+    /// so that a busy transfer does not collect unhandled ticks.
     func sleep(for duration: Duration) {
         guard !isOver else { return }
         after(duration) { [weak self] in
@@ -53,29 +54,30 @@ final class Ticker: Sendable {
 
     private var isOver: Bool { state.withLock { if case .over = $0 { true } else { false } } }
 
-    /// Stops the ticker permanently: its function is not called for later ticks.
+    /// Stops the timer permanently: its function is not called any more.
     func end() { state.withLock { $0 = .over } }
 }
 
-/// Starts the tickers of transfers that still run after a delay.
+/// Starts the repeating timers (tickers) of transfers that still run after a short delay.
 ///
 /// Small files are complete before that, so that ten thousand of them in a row need no task and no timer each.
 final class TickerBoard: Sendable {
-    /// The tickers that wait for their start, and whether a timer runs for the first one.
+    /// The repeating timers (tickers) that wait for their start, and whether a single timer runs for the first of them.
     private struct Waiting {
-        /// The tickers to start, each with its start time, earliest first.
+        /// The repeating timers (tickers) to start, each with its start time, earliest first.
         var waiting: [(ticker: Ticker, due: Duration)] = []
+        /// `true` while a timer runs that starts the first of the waiting tickers.
         var isWatched = false
     }
 
-    /// The number of running transfers, which decides how often each has a tick.
+    /// The number of running transfers: the more run, the less often each checks its state.
     let load = TransferLoad()
     private let state = Mutex(Waiting())
     private let after: DelayedCall
 
     private let clock: @Sendable () -> Duration
 
-    /// Creates a board without tickers.
+    /// Creates a board that has no tickers (repeating timers of transfers) to start.
     ///
     /// - Parameters:
     ///   - after: the timer that starts the tickers.
@@ -85,7 +87,8 @@ final class TickerBoard: Sendable {
         self.clock = clock
     }
 
-    /// Starts a ticker after `delay`, or up to `TickPolicy.grace` (50 ms) later, unless the ticker ends before.
+    /// Starts a ticker (the repeating timer of a transfer) after `delay` or up to 50 ms (`TickPolicy.grace`) later,
+    /// unless it ends before.
     func startSoon(_ ticker: Ticker, after delay: Duration = TickPolicy.grace) {
         let due = clock() + delay
         let needsWatch = state.withLock { state in
@@ -97,7 +100,7 @@ final class TickerBoard: Sendable {
         if needsWatch { watch() }
     }
 
-    /// Ends a ticker permanently, whether or not it was started.
+    /// Ends a ticker (the repeating timer of a transfer) permanently, whether or not it was started.
     func end(_ ticker: Ticker) {
         state.withLock { state in
             guard let index = state.waiting.firstIndex(where: { $0.ticker === ticker }) else { return }
@@ -121,5 +124,5 @@ final class TickerBoard: Sendable {
     }
 }
 
-/// A timer: a function that calls `body` once after `delay`. `body` must return soon.
+/// A timer: a function that calls `body` once after `delay`, on any thread, so that `body` must return soon.
 package typealias DelayedCall = @Sendable (_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Void

@@ -1,17 +1,17 @@
 internal import TowlineCore
 
-/// The checkpoints of one transfer, which make the written bytes durable in the background
+/// The checkpoints of one transfer: regular syncs of the part file that make its written bytes durable
 /// (docs/internals/durability.md).
 struct Checkpoints {
     private let services: TransferServices
     private let mailbox: TransferMailbox
     private var policy: CheckpointPolicy
-    /// The task that makes the written bytes durable now; `nil` while no checkpoint runs.
+    /// The background task that makes the written bytes durable now; `nil` if none runs.
     private var running: Task<Void, Never>?
-    /// The time of the last check that the part file is still in place.
+    /// The time of the last check that no other program deleted, moved or replaced the part file.
     private var lastIntact: Duration
 
-    /// The reason of the last stop, which limits the time for the last sync; `nil` if the transfer was not stopped.
+    /// The reason why the transfer was stopped, which limits the time for the last sync; `nil` if it was not stopped.
     var stopPurpose: StopPurpose?
 
     init(_ services: TransferServices, _ mailbox: TransferMailbox) {
@@ -20,18 +20,18 @@ struct Checkpoints {
         policy = CheckpointPolicy(now: lastIntact)
     }
 
-    /// Restarts the policy that schedules checkpoints, because another part file replaced the old one.
+    /// Restarts the schedule of checkpoints (syncs of the part file), because a new part file replaced the old one.
     mutating func reset() { policy = CheckpointPolicy(now: services.now) }
 
-    /// Records that the checkpoint ended that began at `start`, when `bytes` had been received. The policy then
-    /// schedules the next one.
+    /// Records that a checkpoint (sync of the part file) ended, which began at `start` when `bytes` bytes had been
+    /// received. They determine when the next one is due.
     mutating func completed(start: Duration, bytes: Int64) {
         running = nil
         policy.completed(start: start, now: services.now, bytes: bytes)
     }
 
-    /// Checks, at most once a second, that the part file is still in place. Returns the error if it is not; otherwise
-    /// `nil`.
+    /// Checks, at most once a second, that no other program deleted, moved or replaced the part file. Returns the error
+    /// if one did; otherwise `nil`.
     mutating func checkPart(_ part: OpenPart?) -> TowlineError? {
         guard let part, services.now - lastIntact > .seconds(1) else { return nil }
         lastIntact = services.now
@@ -39,8 +39,8 @@ struct Checkpoints {
         return nil
     }
 
-    /// Starts a checkpoint, which makes written bytes durable, if one is due. `bytes`: the number of bytes received so
-    /// far.
+    /// Starts a checkpoint, which syncs the part file in the background, if one is due. `bytes`: the number of bytes
+    /// received so far.
     mutating func startIfDue(_ part: OpenPart?, bytes: Int64) {
         guard let part, let journal = part.journal else { return }
         let start = services.now
@@ -59,9 +59,9 @@ struct Checkpoints {
         }
     }
 
-    /// Ends the checkpoints when a transfer ends. Makes its last bytes durable unless that is likely to take long, so
-    /// that not even a reboot costs a byte. If this returns before its time limit, no sync is running, and the next
-    /// transfer finds the destination free.
+    /// Ends the checkpoints (syncs of the part file) when a transfer ends. Makes its last bytes durable unless that is
+    /// likely to take long. If this returns before its time limit, no sync is running, and the next transfer can use
+    /// the part file.
     ///
     /// - Parameter bytes: the number of received bytes; `nil` if none are to be made durable.
     nonisolated(nonsending) func finish(_ part: OpenPart, bytes: Int64?) async {

@@ -1,19 +1,20 @@
 internal import TowlineCore
 
-/// The first request of a transfer, sent by a `SmallFileRun` before the `TransferRun` that takes it over was created.
+/// The first HTTP request of a transfer, which a `SmallFileRun` (for a file that may be small) sent before it handed
+/// the download over to a new `TransferRun`.
 struct HeadStart {
-    /// The receiver of the response, which reports to the mailbox of the transfer.
+    /// The receiver of the response, which posts its events to the event queue of the transfer.
     let writer: AttemptWriter
-    /// The time at which the request was sent.
+    /// The time at which the first request of the transfer was sent.
     let startedAt: Duration
-    /// The number of responses that the host had given to this process when the request was sent.
+    /// The number of responses that the host had given to any download of this process when the request was sent.
     let answersBefore: Int
-    /// The origin that counts this request as one of its transfers with connections of their own (`HostBoard.admit`);
+    /// The host that has permitted this request a connection of its own, and counts its transfer (`HostBoard.admit`);
     /// `nil` if the request shares a connection.
     let admission: HTTPURL.Origin?
-    /// The events that were already taken from the mailbox and must still be handled.
+    /// The events of the request that were already taken from the event queue, and that the transfer must still handle.
     let events: [TransferMailbox.Event]
-    /// `true` if the response is complete and the host board, which counts running requests, already counts the request
-    /// as ended.
+    /// `true` if the response is complete, and the host board, which counts the running requests of each host, already
+    /// counts the request as ended.
     let isOver: Bool
 }

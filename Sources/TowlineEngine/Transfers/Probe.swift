@@ -6,9 +6,9 @@ package struct ProbeReport: Sendable {
     package var finalURL: HTTPURL
     /// The URLs that responded with a redirect, in order; empty without a redirect.
     package var redirects: [HTTPURL]
-    /// The head of the final response.
+    /// The response head of the final response, after all redirects.
     package var head: ResponseHead
-    /// The facts in `head`, such as length, file name, validators and checksums.
+    /// The properties of the file that the final response states, such as length, file name, ETag, date and checksums.
     package var facts: ResponseFacts
     /// `true` if the response has the status 206 (Partial Content), so that range requests work.
     package var givesRanges: Bool
@@ -17,8 +17,8 @@ package struct ProbeReport: Sendable {
     /// bytes.
     package var offersRanges: Bool { givesRanges || facts.acceptsRanges == true }
 
-    /// A text for the user that says whether an interrupted download resumes, and what proves that the file is
-    /// unchanged.
+    /// A text for the user that says whether an interrupted download can be resumed, and what the server sends to prove
+    /// that the file is unchanged.
     package var resumption: String {
         if let coding = facts.contentCoding {
             let name = TerminalSafeText.make(coding, width: 20)
@@ -112,7 +112,7 @@ package enum Probe {
     }
 }
 
-/// The receiver of a probe's response, which evaluates the head and closes the connection without reading the body.
+/// The receiver of the response to a probe. It evaluates the head and closes the connection without reading the body.
 private final class HeadReceiver: AttemptReceiver {
     private let question: ResponseQuestion
     private let answered: @Sendable (ResponseVerdict, ResponseHead) -> Void

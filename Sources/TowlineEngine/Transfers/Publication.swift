@@ -1,17 +1,19 @@
 internal import TowlineCore
 
-/// The last steps of a transfer, in background tasks: the complete file is compared with its checksums and gets its
-/// final name.
+/// The last steps of a transfer: a background task compares the complete file with its checksums, and another gives it
+/// its final name.
 struct Publication {
-    /// The task that verifies or publishes the complete file; `nil` if none was started.
+    /// The background task that compares the complete file with its checksums or gives it its final name; `nil` if none
+    /// was started.
     private(set) var task: Task<Void, Never>?
-    /// The options for publishing a complete small file or stream, which has no journal; `nil` if none is to be
-    /// published. `TransferRun.run` publishes it itself, because the transfer waits for nothing else.
+    /// The options for publishing (renaming) a complete small file or stream without a journal; `nil` if none is to be
+    /// published. `TransferRun.run` does that itself, because the transfer waits for nothing else.
     var terms: PublishTerms?
-    /// The published file, which becomes the result of the transfer; `nil` before publishing.
+    /// The finished file under its final name, which becomes the result of the transfer; `nil` before that.
     var file: PublishedFile?
 
-    /// Starts to compare the complete file with `checksums`. An event in the mailbox reports the result.
+    /// Starts to compare the complete file with `checksums` in the background. An event in `mailbox`, the transfer's
+    /// event queue, reports the result.
     mutating func verify(
         _ sink: any Sink, _ checksums: [Checksum], length: Int64, _ services: TransferServices,
         _ mailbox: TransferMailbox
@@ -28,8 +30,8 @@ struct Publication {
         }
     }
 
-    /// Starts to publish the file, and an event reports the result. A file without a journal is published by
-    /// `TransferRun.run` instead (`terms`), because that is fast.
+    /// Starts to give the complete file its final name in the background; an event in `mailbox` reports the result. For
+    /// a file without a journal, only sets `terms`, and `TransferRun.run` publishes it.
     mutating func publish(
         _ part: OpenPart, _ terms: PublishTerms, _ services: TransferServices, _ mailbox: TransferMailbox
     ) {
@@ -42,7 +44,8 @@ struct Publication {
 }
 
 extension Sink {
-    /// Publishes the file and returns the event that reports the result: the published file or the error.
+    /// Gives the complete file its final name, and returns the event that reports the finished file or the error to the
+    /// transfer.
     func published(_ terms: PublishTerms) async -> TransferMailbox.Event {
         do throws(TowlineError) {
             return .published(try await publish(terms), of: ObjectIdentifier(self))

@@ -1,8 +1,10 @@
 internal import TowlineCore
 
-/// The readers of a file while its transfer runs, such as players, each with the byte range that it will read next.
+/// The programs that read a file while it is downloaded, such as players, each with the byte range that it will read
+/// next.
 struct ReaderList: Sendable {
-    /// A reader of the file: the byte range that it wants next, and the stream that tells it to read again.
+    /// A program that reads the file while it is downloaded: the byte range that it wants next, and the stream that
+    /// signals it to read again.
     private struct Reader {
         var window = ByteRange(0, 0)
         let pulse: AsyncStream<Void>.Continuation
@@ -10,12 +12,13 @@ struct ReaderList: Sendable {
 
     private var readers: [Int: Reader] = [:]
     private var nextNumber = 1
+    /// `true` after `end`: the transfer has ended, and new readers get a stream that has ended.
     private var isOver = false
 
-    /// Returns whether nobody reads the file while it is downloaded.
+    /// Returns whether no program reads the file while it is downloaded.
     var isEmpty: Bool { readers.isEmpty }
 
-    /// Adds a reader of the file.
+    /// Adds a program that reads the file while it is downloaded, such as a player.
     ///
     /// - Returns: the number of the reader, and a stream that yields whenever more bytes may have arrived and ends with
     ///   the transfer.
@@ -27,8 +30,8 @@ struct ReaderList: Sendable {
         return (number, stream)
     }
 
-    /// Records the byte range `window` that a reader will read next, so that the transfer requests it first.
-    /// `isWaiting`: its first bytes have not arrived.
+    /// Records the byte range `window` that the reader with this number will read next, so that the transfer requests
+    /// it first. `isWaiting`: the first bytes of `window` have not arrived.
     ///
     /// - Returns: `true` if the transfer must change the order of its requests: the reader waits, wanted no bytes
     ///   before, or has moved far.
@@ -39,7 +42,7 @@ struct ReaderList: Sendable {
         return true
     }
 
-    /// Removes a reader, and ends its stream.
+    /// Removes the reader with this number, and ends its stream.
     ///
     /// - Returns: `true` if the transfer requested bytes first for this reader, so that the order of its requests
     ///   changes.
@@ -49,18 +52,18 @@ struct ReaderList: Sendable {
         return !reader.window.isEmpty
     }
 
-    /// The byte ranges that readers want, the newest reader first: a player that jumps opens a new connection before it
-    /// closes the old one.
+    /// The byte ranges that readers of the file want next, the newest reader first: a player that jumps opens a new
+    /// connection before it closes the old one.
     var wanted: [ByteRange] {
         readers.sorted { $0.key > $1.key }.map(\.value.window).filter { !$0.isEmpty }
     }
 
-    /// Signals all readers that more bytes may have arrived, so that they read again.
+    /// Signals to all readers of the file that more bytes may have arrived, so that they read again.
     func wake() {
         for reader in readers.values { reader.pulse.yield() }
     }
 
-    /// Ends the streams of all readers, also of those that are added later.
+    /// Ends the streams of all readers of the file, also of those that are added later, because the transfer has ended.
     mutating func end() {
         isOver = true
         for reader in readers.values { reader.pulse.finish() }

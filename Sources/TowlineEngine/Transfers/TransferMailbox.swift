@@ -1,40 +1,44 @@
 internal import TowlineCore
 import Synchronization
 
-/// The queue of events for the task that runs a transfer, such as responses, ticks and stops. Any thread may post. Only
-/// one task may take.
+/// The queue of events for the task that runs a transfer, such as responses, timer ticks and stops. Any thread may
+/// post; only one task may take.
 final class TransferMailbox: Sendable {
-    /// An event that a transfer handles, posted by its attempts, its storage, its ticker or its user.
+    /// An event that a transfer handles, posted by its HTTP requests, its storage, its timer or its user.
     enum Event: Sendable {
-        /// An event of a running attempt (request), such as its response or its end.
+        /// An event of a running attempt (one HTTP request), such as its response or its end.
         case attempt(AttemptWriter.Report)
-        /// An event of a sink (a part file), which the identifier names; `nil`: an event that applies to any sink of
-        /// the transfer.
+        /// An event about the part file or stream that the identifier names, such as a write error; `nil`: an event
+        /// about any file of the transfer.
         case storage(TransferEvent, of: ObjectIdentifier?)
-        /// The part file or stream with the given identifier has been published as the final file.
+        /// The complete part file or stream that the identifier names has its final name, or was completely written.
         case published(PublishedFile, of: ObjectIdentifier)
-        /// A checkpoint has ended, which began at `start` when `bytes` bytes had been received. `of` names the part
-        /// file.
+        /// A sync of the part file (checkpoint) ended, which began at `start` when `bytes` bytes had been received.
+        /// `of` names the part file.
         case checkpoint(TransferEvent, of: ObjectIdentifier, start: Duration, bytes: Int64)
-        /// The transfer has lasted longer than a moment, about 50 ms. Regular `tick` events follow.
+        /// The transfer has run for about 50 ms, so that it checks timeouts and progress for the first time. Regular
+        /// `tick` events follow.
         case look
-        /// The regular time to check timeouts, checkpoints and progress has come.
+        /// The regular time to check timeouts, checkpoints and progress, every 100 ms, for example, has come.
         case tick
-        /// The network of the machine has changed to this state, so a waiting transfer may retry now.
+        /// The network of the machine has changed to this state, so a transfer that waits for its next try may try now.
         case nudge(NetworkState)
-        /// The byte ranges that readers of the unfinished file want have changed.
+        /// The byte ranges that programs read from the unfinished file have changed, so that they must be requested
+        /// first.
         case wanted
-        /// The transfer must stop. The purpose says whether its last bytes must be made durable.
+        /// The transfer must stop. The purpose decides whether its last bytes must be synced to disk.
         case stop(StopPurpose)
     }
 
-    /// The events that were not taken yet, and the call of `take` that waits for one.
+    /// The events that `take` has not returned yet, and the call of `take` that waits for one.
     private struct Contents {
         var events: [Event] = []
-        /// The suspended call of `take`; `nil` if none waits. The code that removes it from here resumes it, once.
-        /// Unchecked, because a checked continuation costs as much as the rest of the exchange.
+        /// The suspended call of `take`; `nil` if none waits. The code that sets this to `nil` must resume the call,
+        /// once; unchecked, because a checked continuation is slower.
         var taker: UnsafeContinuation<[Event], Never>?
+        /// `true` after `close`: later events are dropped.
         var isClosed = false
+        /// `true` after the first `stop` event was posted.
         var isStopped = false
         /// The function to call at the first `stop` event, set by `whenStopped`; `nil` if none.
         var stopped: (@Sendable () -> Void)?
@@ -42,8 +46,8 @@ final class TransferMailbox: Sendable {
 
     private let state = Mutex(Contents())
 
-    /// Adds an event for the next `take`. Does nothing after `close`. A `stop` event also calls the function of
-    /// `whenStopped`.
+    /// Adds an event, which the next call of `take` returns; a `stop` event also calls the function of `whenStopped`.
+    /// Does nothing after `close`.
     func post(_ event: Event) {
         let (taker, stopped) = state.withLock { state in
             guard !state.isClosed else {
@@ -85,7 +89,7 @@ final class TransferMailbox: Sendable {
         }
     }
 
-    /// Drops the waiting events and all later ones, because the transfer has ended.
+    /// Drops the events that `take` has not returned, and all later ones, because the transfer has ended.
     func close() {
         state.withLock { state in
             state.isClosed = true

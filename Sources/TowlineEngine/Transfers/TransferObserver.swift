@@ -6,13 +6,13 @@ package struct CompletedTransfer: Hashable, Sendable {
     package enum Outcome: Hashable, Sendable {
         /// This transfer downloaded the file and gave it its final name.
         case published(PublishedFile)
-        /// The destination already had the complete file, so no bytes were downloaded.
+        /// The complete file already existed at the destination, so no bytes were downloaded.
         case alreadyThere(PublishedFile)
-        /// The destination already had the file, and the server has no other version.
+        /// The file already existed at the destination, and the server has no newer version.
         case upToDate(PublishedFile)
         /// The file name was taken, and the user chose to keep the existing file (`ExistingPolicy.skip`).
         case skipped(path: String)
-        /// The bytes went in order to the output `to`: standard output (`-`), a descriptor, a FIFO or a device.
+        /// The bytes were written in order to the output `to`: standard output (`-`), a descriptor, a FIFO or a device.
         /// `length` is their number.
         case streamed(length: Int64, to: String = "-")
     }
@@ -26,17 +26,17 @@ package struct CompletedTransfer: Hashable, Sendable {
 /// An observer of one transfer, which shows its progress. Calls come from any thread, one at a time for each transfer,
 /// and must return soon.
 package protocol TransferObserver: AnyObject, Sendable {
-    /// Reports the state of the transfer, a few times a second and whenever the state changes.
+    /// Reports the progress of the transfer, a few times a second and whenever its state changes.
     func progressed(_ snapshot: TransferSnapshot)
     /// Reports a notice for the user, such as a warning or the start of a retry.
     func noticed(_ notice: TransferNotice)
-    /// Reports one line about a step of the transfer (`TransferTrace`) for debugging, if `TransferServices.traces` is
-    /// set.
+    /// Reports one line of text for debugging about a step of the transfer (`TransferTrace`). Called only if
+    /// `TransferServices.traces` is `true`.
     func traced(_ line: String)
 }
 
-/// The default implementation for observers without debugging output.
+/// The default implementation for observers that show no debugging output.
 extension TransferObserver {
-    /// Ignores the line: the default for an observer that shows no traces.
+    /// Ignores the line of text for debugging: the default for an observer that shows none.
     package func traced(_ line: String) {}
 }

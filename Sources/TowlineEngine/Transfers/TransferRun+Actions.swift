@@ -1,7 +1,7 @@
 internal import TowlineCore
 
-/// The functions of `TransferRun` that perform the actions of `TransferStateMachine`, such as sending a request or
-/// publishing the file.
+/// The functions of `TransferRun` that perform the actions that `TransferStateMachine` decides, such as sending a
+/// request or publishing the file.
 extension TransferRun {
     func perform(_ actions: [TransferAction]) {
         for action in actions { perform(action) }

@@ -1,10 +1,10 @@
 internal import TowlineCore
 
-/// The functions that collect the facts for each decision of `TransferStateMachine`: time, host limits, progress and
-/// batch slot.
+/// The functions that collect the input for each decision of `TransferStateMachine`: time, host limits, progress and
+/// the right to run in a batch.
 extension TransferRun {
-    /// Returns the facts that the state machine needs for its next decision. If the transfer needs a batch slot, or to
-    /// be counted by the host, for its next attempt, and can have them, it has them afterwards.
+    /// Returns the input for the next decision of the state machine. First takes the batch slot (right to run) and the
+    /// host's permission for a connection, if the next request needs them and they are free.
     func context() -> TransferContext {
         let shared = attempts.writers.count { $0.plan.sharing == .one }
         let origin = machine.nextOrigin
@@ -33,15 +33,15 @@ extension TransferRun {
         return context
     }
 
-    /// Returns the facts for the decision of the state machine after an attempt (request) has ended.
+    /// Returns the input for the decision of the state machine after the HTTP request `id` has ended.
     func context(_ id: AttemptID) -> TransferContext {
         var context = context()
         if let writer = attempts.writer(id) { context.othersWork = admission.othersWork(at: writer.plan.url.origin) }
         return context
     }
 
-    /// Returns the facts for the state machine's decision about a response, and about the host that it redirects to. If
-    /// this transfer may have its own connection there (`elsewhere.mayConnect`), the host already counts it.
+    /// Returns the input for the decision of the state machine about a response or a redirect. If the redirect's target
+    /// permits a connection of its own (`elsewhere.mayConnect`), it already counts this transfer.
     func context(_ id: AttemptID, _ verdict: ResponseVerdict) -> TransferContext {
         var context = context(id)
         guard let origin = machine.leads(id, verdict) else { return context }

@@ -1,11 +1,11 @@
 internal import TowlineCore
 
-/// The functions of `TransferRun` that inspect its destination before the first request, and prepare the part file.
+/// The functions of `TransferRun` that inspect the files at its destination and prepare the part file for the response.
 extension TransferRun {
     var part: OpenPart? { destination.part }
 
-    /// Inspects the destination, and returns the actions for the first request. Returns no actions if no request is
-    /// needed (`ending` is then set), or if an existing file must be read first.
+    /// Inspects the files at the destination, and returns the actions for the first request. Returns none if no request
+    /// is needed (`ending` is then set), or if an existing file must be read first.
     func begin() throws(TowlineError) -> [TransferAction] {
         try checkFields()
         var held: HeldDownload?
@@ -36,7 +36,7 @@ extension TransferRun {
         }
     }
 
-    /// Creates or opens the part file for a response, and passes the result to the state machine as an event.
+    /// Creates or opens the part file for a response, and reports the result to the state machine as an event.
     func prepare(_ plan: PreparePlan) {
         if options.target.isStream { return step(.prepared) }
         let replacements = destination.replacements
@@ -60,8 +60,8 @@ extension TransferRun {
         }
     }
 
-    /// Waits until all earlier entries of the batch have their file names, and then prepares the destination for a
-    /// response.
+    /// Waits until all earlier entries of the batch have their file names, and then creates or opens the part file for
+    /// a response.
     nonisolated(nonsending) func prepareInTurn(_ plan: PreparePlan) async {
         await destination.turn()
         // The wait has a time limit, so earlier entries may still have no name.
@@ -75,10 +75,10 @@ extension TransferRun {
 
     // MARK: Checksums of existing files
 
-    /// The minimum length in bytes of an existing file for a notice to the user before it is read.
+    /// The minimum length in bytes of an existing file for a notice to the user before its checksum is computed.
     private static let longProof: Int64 = 64 << 20
 
-    /// Reads each existing file whose checksum decides whether bytes are needed, and then continues the transfer.
+    /// Computes the checksum of each existing file that may be the requested one, and then continues the transfer.
     nonisolated(nonsending) func prove() async {
         while let next = destination.proof.take() {
             do throws(TowlineError) {

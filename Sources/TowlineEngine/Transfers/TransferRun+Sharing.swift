@@ -1,9 +1,9 @@
 internal import TowlineCore
 
-/// The functions of `TransferRun` that decide which connections it may use: requests for small files may share one
-/// (`SharingPolicy`), and a host admits a limited number of transfers with connections of their own.
+/// The functions of `TransferRun` that decide which connections it may use: one that requests for small files share
+/// (`SharingPolicy`), or its own, which a host permits to a limited number of transfers.
 extension TransferRun {
-    /// The facts about this transfer that decide whether it needs its batch slot (the right to run in a batch).
+    /// The state of this transfer that decides whether it needs the right to run in a batch (its slot).
     var situation: BatchTurn.Situation {
         BatchTurn.Situation(
             origin: attempts.origin ?? machine.nextOrigin, hasAttempts: !attempts.writers.isEmpty,
@@ -11,7 +11,7 @@ extension TransferRun {
             wait: machine.wait(now: services.now), waitsForServer: machine.waitsForServer)
     }
 
-    /// Lends the batch slot and the admission to a host to other downloads while this one does not need them.
+    /// Lends the right to run in a batch and the permission for connections to a host to others, while this one waits.
     func rest() {
         if turn.yieldsToOthers(attempts.writers, admittedTo: admission.host), let first = attempts.writers.first {
             admission.leave()
@@ -26,8 +26,8 @@ extension TransferRun {
         !machine.needsOwnConnection && !attempts.isLimited && options.connection.mayShareConnections
     }
 
-    /// Returns whether this transfer may have connections of its own to a host. Asks for admission to the host if this
-    /// transfer is not admitted and its requests do not share a connection (`shares`).
+    /// Returns whether this transfer may have connections of its own to a host. Asks the host for permission if it is
+    /// needed because the requests of the transfer share no connection (`shares`).
     func mayConnect(to origin: HTTPURL.Origin, shares: Bool) -> Bool {
         if let host = admission.host {
             // The first request may be running at another host, the target of a redirect now or earlier.
@@ -37,7 +37,7 @@ extension TransferRun {
         return !shares && attempts.writers.isEmpty && isAdmitted(to: origin)
     }
 
-    /// Gives up the admission to the present host and asks for admission to `origin`. Returns whether it is granted.
+    /// Gives up the permission for connections to the present host, and returns whether `origin` grants one instead.
     func moveAdmission(to origin: HTTPURL.Origin) -> Bool {
         // While it publishes, the transfer needs no connection.
         machine.phase == .publishing || admission.move(to: origin)
@@ -47,8 +47,8 @@ extension TransferRun {
         machine.phase == .publishing || admission.enter(origin)
     }
 
-    /// Sends the request of a transfer that waits for a connection of its own, or for another host after a redirect, if
-    /// the host has room for it now.
+    /// Sends the request that waits for permission to open a connection to its host, possibly after a redirect, if the
+    /// host permits it now.
     func takeTurn() {
         guard machine.waitsForTurn, turn.takeBack(situation),
             isAdmitted(to: machine.nextOrigin) || context().sharing != .none

@@ -14,23 +14,23 @@ final class TransferRun {
     let destination: Destination
     weak var observer: (any TransferObserver)?
     var machine: TransferStateMachine
-    /// The event that `step` handles, then the events that `step` received meanwhile. A `nil` context means that the
-    /// context is read when the event is handled.
+    /// The event that `step` handles, then the events that arrived meanwhile. A `nil` context means that the input for
+    /// the decision is read when the event is handled.
     private var steps: [(TransferEvent, TransferContext?)] = []
     var attempts: TransferAttempts
     var admission: HostAdmission
     var turn: BatchTurn
     private var checkpoints: Checkpoints
     var publication = Publication()
-    /// The result that the state machine decided; `nil` while the transfer runs.
+    /// The end of the transfer (success or error) that the state machine decided; `nil` while the transfer runs.
     var ending: TransferEnding?
     var readers = ReaderList()
     let mailbox: TransferMailbox
-    /// The timer that posts `.look` and `.tick` events once the transfer has lasted longer than about 50 ms.
+    /// The timer that posts `.look` and `.tick` events, to check timeouts and progress, after the first 50 ms.
     private let ticker: Ticker
     private static let nextBlock = Atomic<UInt64>(1)
 
-    /// Returns the ID of the first attempt of a new transfer. The IDs of its next attempts follow that ID.
+    /// Returns an unused ID for the first HTTP request of a new transfer. The IDs of its next requests follow it.
     static func firstID() -> AttemptID { AttemptID(nextBlock.wrappingAdd(1, ordering: .relaxed).oldValue << 32) }
 
     /// Creates a transfer, which does nothing before `run`.
@@ -67,12 +67,12 @@ final class TransferRun {
         ticker = Ticker(after: services.after) { [mailbox] in mailbox.post($0 == .start ? .look : .tick) }
     }
 
-    /// Runs the transfer and returns the result or the error of `run`.
+    /// Runs the transfer to its end and returns its result or its error.
     nonisolated(nonsending) func result() async -> Result<CompletedTransfer, TowlineError> {
         do throws(TowlineError) { return .success(try await run()) } catch { return .failure(error) }
     }
 
-    /// Runs the transfer to its end, also if its task is cancelled. See `TransferRunner.run` for the errors.
+    /// Runs the transfer to its end, also if its task is cancelled. Throws the error that ended the transfer, if any.
     nonisolated(nonsending) func run() async throws(TowlineError) -> CompletedTransfer {
         var events = attempts.headStart?.events ?? []
         do throws(TowlineError) {
@@ -111,7 +111,7 @@ final class TransferRun {
         return try finished()
     }
 
-    /// The time until the next `.tick` event: shorter if the state machine must act sooner.
+    /// The time until the next `.tick` event, which checks timeouts and progress: shorter if an action is due sooner.
     private var sleepTime: Duration {
         let running = readers.isEmpty ? services.tickers.load.running : 1
         let regular = TickPolicy.interval(running: running, for: machine)
@@ -176,8 +176,8 @@ final class TransferRun {
         if destination.proof != nil { await prove() }
     }
 
-    /// Reports a snapshot of the transfer to the observer. `proof`: the existing file whose checksum is being computed;
-    /// `nil` if none.
+    /// Reports the progress of the transfer to the observer. `proof`: the existing file whose checksum is being
+    /// computed; `nil` if none.
     func tellProgress(of proof: Destination.Proof? = nil) {
         guard let observer else { return }
         var snapshot = TransferSnapshot(of: &machine, now: services.now)
@@ -197,14 +197,14 @@ final class TransferRun {
         observer.progressed(snapshot)
     }
 
-    /// Records the head of a response in the batch slot and in the host board, which learn that the host responds.
+    /// Records in the batch slot and in the host board that the host of the request `id` responded, and how.
     private func noteResponse(of id: AttemptID, _ verdict: ResponseVerdict) {
         turn.noteResponse(of: attempts.writer(id))
         attempts.noteResponse(of: id, verdict, noteLong: !machine.needsOwnConnection)
     }
 
     /// Handles a response whose complete body is in memory: first performs the actions for its head, such as creating
-    /// the part file, then writes the body.
+    /// the part file, and then writes the body.
     private func answeredAndEnded(_ id: AttemptID, _ verdict: ResponseVerdict) {
         noteResponse(of: id, verdict)
         attempts.beginCompleteResponse(of: id)
@@ -212,7 +212,7 @@ final class TransferRun {
         if destination.proof == nil, turn.waitingForName == nil { concludeCompleteResponse() }
     }
 
-    /// Writes or drops the body of the response that is in memory, and handles the end of its attempt.
+    /// Writes the body of the response that is in memory, or drops it, and handles the end of its request.
     func concludeCompleteResponse() {
         if let writer = attempts.takeCompleteResponse() { attemptEnded(writer.plan.id, writer.conclude()) }
     }
@@ -226,15 +226,15 @@ final class TransferRun {
         attempts.remove(id)
     }
 
-    /// Passes an event to the state machine, and returns the actions that it decided. Adds a trace line, if traced.
+    /// Passes an event to the state machine, and returns the actions that it decided. Reports it if `traces` is set.
     func decide(_ event: TransferEvent, _ context: TransferContext) -> [TransferAction] {
         let actions = machine.handle(event, context)
         if services.traces, let line = TransferTrace.line(event, actions) { observer?.traced(line) }
         return actions
     }
 
-    /// Passes an event to the state machine and performs the actions. An event that is raised meanwhile waits until all
-    /// actions are done. `context`: the facts for the decision; `nil` to read them then.
+    /// Passes an event to the state machine and performs its actions; an event that arrives meanwhile waits for them.
+    /// `context`: the input for the decision; `nil` to read it when the event is handled.
     func step(_ event: TransferEvent, _ context: TransferContext? = nil) {
         steps.append((event, context))
         guard steps.count == 1 else { return }
@@ -246,7 +246,7 @@ final class TransferRun {
         }
     }
 
-    /// Restarts the schedule of checkpoints, because another part file replaced the old one.
+    /// Restarts the schedule of checkpoints (syncs of the part file), because a new part file replaced the old one.
     func resetCheckpoints() { checkpoints.reset() }
 
     private nonisolated(nonsending) func finishCheckpoints() async {
@@ -278,7 +278,7 @@ final class TransferRun {
         throw stopped
     }
 
-    /// The error that a stopped transfer throws: `cancelled`.
+    /// The error that a transfer throws when its user or its task stopped it: `cancelled`.
     var stopped: TowlineError {
         TowlineError(
             .cancelled,
@@ -286,7 +286,7 @@ final class TransferRun {
                 + " Start the same download again to get the rest")
     }
 
-    /// Closes the part file, or removes it if this transfer created it and it holds no bytes.
+    /// Closes the part file, or removes it if this transfer created it and it has no bytes.
     private func close() {
         guard let part = destination.release() else { return }
         if ending != .finished, destination.isNew, machine.ledger.written.isEmpty, part.journal?.written.isEmpty ?? true

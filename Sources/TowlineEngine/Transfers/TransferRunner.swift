@@ -6,22 +6,22 @@ package import TowlineCore
 /// An actor around a `TransferRun`. A caller that needs no such access, such as a batch of small files, runs a
 /// `TransferRun` without it.
 package actor TransferRunner {
-    /// The result of reading a file that is being downloaded, at an offset.
+    /// The result of reading a part of a file while the file is downloaded.
     package enum Piece: Sendable {
         /// The bytes from the offset onward: at least one, perhaps fewer than requested.
         case bytes([UInt8])
-        /// The bytes have not arrived. The `pulse` stream of `openReader` signals when to read again.
+        /// The bytes at the offset have not arrived. The `pulse` stream of `openReader` signals when to read again.
         case missing
-        /// The offset is at or beyond the end of the file.
+        /// The offset is at or beyond the end of the file, so there are no bytes to read.
         case end
-        /// The download started over since the reader's `generation`: earlier bytes may be wrong or belong to another
-        /// version of the file. They must not be joined with bytes that are read from now on.
+        /// The download started over since the reader began (its `generation`), perhaps with another version of the
+        /// file. The bytes that were read before must not be joined with later ones.
         case changed
-        /// The transfer has ended. No more bytes can be read from it.
+        /// The transfer has ended, so no more bytes can be read through it.
         case over
     }
 
-    /// The number of bytes, from a reader's offset onward, that the transfer requests before the rest of the file.
+    /// The number of bytes after a reader's position that the transfer requests before the rest of the file.
     package static let readAhead: Int64 = 8 << 20
 
     private let transfer: TransferRun
@@ -48,32 +48,31 @@ package actor TransferRunner {
         return try result.get()
     }
 
-    /// Stops the transfer soon and keeps its bytes; `run` then throws `cancelled`. `purpose` says how much time the end
-    /// may take.
+    /// Stops the transfer soon and keeps its bytes; `run` then throws `cancelled`. `purpose` decides whether the last
+    /// bytes are synced to disk.
     package nonisolated func stop(_ purpose: StopPurpose) { mailbox.post(.stop(purpose)) }
 
     /// Changes this transfer's own rate limit, in bytes per second; 0: no limit.
     package nonisolated func setRateLimit(_ rate: Int64) { limiter.setRate(rate) }
 
-    /// Reports that the machine's network changed. If it is available, a wait before the next attempt ends now, unless
-    /// the server asked for the wait. If it was unavailable before, connections without bytes are replaced. Cheap, and
-    /// allowed at any time.
+    /// Reports that the machine's network changed. If it is available, a wait before the next request ends, unless the
+    /// server asked for it; if it was unavailable before, connections that receive no bytes are replaced.
     package nonisolated func nudge(_ network: NetworkState) { mailbox.post(.nudge(network)) }
 
-    /// The byte ranges that are written, and those that running attempts request, for display.
+    /// The byte ranges of the file that are written, and those that running HTTP requests are to deliver, for display.
     package var segments: DownloadSegments { DownloadSegments(of: transfer.machine) }
 
     // MARK: Reading
 
-    /// The state of the file for readers: its generation (a number that changes when the download starts over), its
+    /// The state of the file for its readers: its generation (a number that changes when the download starts over), its
     /// length if known, and the written byte ranges.
     package var content: TransferContent { TransferContent(of: transfer.machine) }
 
-    /// Adds a reader of the file and returns its number for `read`. `pulse` yields whenever more bytes may have
-    /// arrived, and ends with the transfer.
+    /// Adds a reader of the file while it is downloaded, and returns its number for `read`. `pulse` yields whenever
+    /// more bytes may have arrived, and ends with the transfer.
     package func openReader() -> (number: Int, pulse: AsyncStream<Void>) { transfer.readers.open() }
 
-    /// Removes a reader that `openReader` added. The transfer no longer requests bytes for it first.
+    /// Removes a reader that `openReader` added. Its bytes are no longer requested before the rest of the file.
     package func closeReader(_ number: Int) {
         if transfer.readers.close(number) { mailbox.post(.wanted) }
     }
@@ -123,12 +122,12 @@ package actor TransferRunner {
     }
 }
 
-/// The reason for a stop of a transfer, which decides whether its last bytes are made durable.
+/// The reason for a stop of a transfer, which decides whether its last bytes are synced to disk (made durable).
 package enum StopPurpose: Sendable {
-    /// The process is about to exit: the last sync may take less than a second.
+    /// The process is about to exit: the last sync to disk may take less than a second.
     case close
-    /// The transfer will be resumed later: its bytes are made durable.
+    /// The transfer will be resumed later: all its bytes are made durable (synced to disk).
     case pause
-    /// The transfer starts again at once, or its bytes are to be deleted: no byte has to be durable.
+    /// The transfer starts again without delay, or its bytes are to be deleted: none need to be synced to disk.
     case discard
 }

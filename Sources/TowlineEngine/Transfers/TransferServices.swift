@@ -1,37 +1,39 @@
 internal import TowlineCore
 import Synchronization
 
-/// The objects that all transfers of a process or batch share: the network, the storage, the facts about hosts, limits
-/// and timers.
+/// The objects that all transfers of a process or batch share: the transport, the storage, the observations about
+/// hosts, limits and timers.
 package final class TransferServices: Sendable {
-    /// The transport that sends the requests.
+    /// The transport that sends the HTTP requests of all transfers.
     package let transport: any Transport
     /// The storage of part files and finished files.
     package let storage: any Storage
-    /// The facts about hosts, such as their connection limits.
+    /// The observations about hosts that all transfers share, such as connection limits.
     package let board: HostBoard
     /// The rate limiter of all transfers together.
     package let limiter: RateLimiter
-    /// The destinations that the transfers of this process use, so that no two write to the same file.
+    /// The destinations (directory and file name) that the transfers of this process use, so that no two write to the
+    /// same file.
     let places = PlaceBoard()
-    /// The pool of memory for small files, whose bytes are held until they are complete.
+    /// The pool of memory buffers for small files, which are held in memory until they are complete.
     let buffers = BufferPool()
-    /// The pool of memory in which attempts collect received bytes, to write them in one call.
+    /// The pool of memory blocks in which requests collect received bytes, to write them in one call.
     let stages = StagePool()
-    /// The numbers for files with the same name in a batch; `nil` outside a batch, where downloads have no order.
+    /// The numbers for files with the same name in a batch, as in `NAME (1)`; `nil` outside a batch, where downloads
+    /// have no order.
     let names: NameBoard?
-    /// The board that starts the timers (tickers) of transfers that last longer than about 50 ms.
+    /// The starter of the repeating timers (tickers) of transfers that last longer than about 50 ms.
     let tickers: TickerBoard
     /// The timer that all transfers use: it calls a function after a delay.
     let after: DelayedCall
     /// The clock: returns the monotonic time. `HostBoard` and `RateLimiter` use the same clock.
     let clock: @Sendable () -> Duration
-    /// `true` to report each step of each transfer (`TransferObserver.traced`).
+    /// `true` to report each step of each transfer as a line of text for debugging (`TransferObserver.traced`).
     let traces: Bool
-    /// The executor of the tasks that `begin` starts; `nil`: the default executor of the runtime.
+    /// The executor for the tasks that `begin` starts; `nil`: the default executor of the Swift runtime.
     private let executor: (any TaskExecutor)?
-    /// The slots that limit how many downloads of a batch run; `nil` outside a batch, where the number is not limited
-    /// here.
+    /// The slots that limit how many downloads of a batch run at once; `nil` outside a batch, where this type sets no
+    /// limit.
     private let slots: BatchSlots?
 
     /// Creates the services for transfers outside a batch. `after` is the timer; `nil` for a timer that uses
@@ -72,25 +74,25 @@ package final class TransferServices: Sendable {
         self.limiter = limiter
     }
 
-    /// The current time of `clock`.
+    /// The current monotonic time, read from `clock`.
     var now: Duration { clock() }
 
-    /// Starts an unstructured task on the executor of these services. Under a limit on threads (`RLIMIT_NPROC`), the
-    /// default executor of the runtime would wait for a thread forever.
+    /// Starts an unstructured task on `executor`. The default executor of the runtime could wait for a thread forever
+    /// under a limit on threads (`RLIMIT_NPROC`).
     @discardableResult
     func begin<Value: Sendable>(_ operation: sending @escaping () async -> Value) -> Task<Value, Never> {
         Task(executorPreference: executor, operation: operation)
     }
 
-    /// Admits a transfer with connections of its own to the host `origin` (see `HostBoard.admit`), and returns whether
-    /// it is admitted. `HostBoard.left` must follow then. `first`: the host of the download's URL, which may have
-    /// redirected to `origin`.
+    /// Asks the host `origin` to permit a transfer connections of its own (`HostBoard.admit`), and returns whether it
+    /// does; call `HostBoard.left` afterwards. `first`: the host of the download's URL, which may have redirected to
+    /// `origin`.
     func admit(_ origin: HTTPURL.Origin, from first: HTTPURL.Origin) -> Bool {
         board.admit(origin, limit: slots?.connections(to: first) ?? .max)
     }
 
-    /// Records the observation of a transfer about the host `origin`. `first`: the host of the download's URL, which
-    /// may have redirected to `origin`.
+    /// Records an observation of a transfer about the host `origin`, such as a connection limit. `first`: the host of
+    /// the download's URL, which may have redirected to `origin`.
     func record(_ report: HostReport, of origin: HTTPURL.Origin, from first: HTTPURL.Origin) {
         if report.asksForLess { slots?.refused(by: first) }
         if case .leaveAlone = report { board.led(from: first, to: origin) }
@@ -98,7 +100,8 @@ package final class TransferServices: Sendable {
     }
 }
 
-/// A counter of the running transfers that share the services, which decides how often each checks its state.
+/// A counter of the running transfers that share the services. The more run, the less often each checks timeouts and
+/// progress.
 final class TransferLoad: Sendable {
     private let count = Atomic<Int>(0)
 
@@ -110,8 +113,7 @@ final class TransferLoad: Sendable {
 }
 
 extension TransferTerms {
-    /// Creates the terms, the options on which the decisions of the state machine depend, from the options of a
-    /// download.
+    /// Creates the terms, the options that affect the decisions of the state machine, from all options of a download.
     init(_ options: DownloadOptions) {
         self.init(source: options.url)
         self.options = options.transfer
