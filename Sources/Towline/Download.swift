@@ -9,15 +9,15 @@ import TowlineEngine
 public struct Download: Sendable, Identifiable, Hashable {
     /// The identifier of the download, which stays the same after a relaunch.
     public let id: DownloadID
-    /// The downloader, which a handle keeps open.
+    /// The downloader whose list contains the download. A handle keeps it open.
     let downloader: Downloader
 
     var center: DownloadCenter { downloader.center }
 
-    /// Returns whether two handles refer to the same download.
+    /// Returns whether two handles refer to the same download, by its identifier.
     public static func == (left: Download, right: Download) -> Bool { left.id == right.id }
 
-    /// Hashes the identifier.
+    /// Adds the identifier of the download to the hasher, as `==` requires.
     public func hash(into hasher: inout Hasher) { hasher.combine(id) }
 
     // MARK: State and progress
@@ -140,7 +140,9 @@ public struct Download: Sendable, Identifiable, Hashable {
             })
     }
 
-    /// Calls `body` once on a dispatch queue when the download is over, as the other method of this name.
+    /// Calls `body` once on a dispatch queue when the download and its follow-ups are finished, or have failed, or when
+    /// the download is cancelled or removed. The result is the URL that ``file`` would return, or the error that it
+    /// would throw.
     public func whenOver(
         on queue: DispatchQueue, _ body: @escaping @Sendable (Result<URL, any Error>) -> Void
     ) -> DownloadObservation {
@@ -264,7 +266,8 @@ public final class DownloadObservation: Sendable {
 }
 
 extension DispatchQueue {
-    /// Runs `body` on the queue and returns after it returned, so that an observation delivers one snapshot at a time.
+    /// Runs `body` on this dispatch queue and returns when it has ended, so that an observation delivers one snapshot
+    /// at a time.
     fileprivate func perform(_ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
             async {

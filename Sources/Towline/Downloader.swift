@@ -17,8 +17,8 @@ import TowlineSystem
 ///
 /// If the last reference to a downloader is released, the downloader closes in the background, as with ``close()``.
 public final class Downloader: Sendable {
-    /// The number of bytes that downloads leave free on a disk, because an unattended list must not fill the disk
-    /// completely.
+    /// The number of bytes (64 MiB) that downloads leave free on a disk, because an unattended list must not fill the
+    /// disk completely.
     private static let keptFree: Int64 = 64 << 20
     let center: DownloadCenter
     let hub: SnapshotHub
@@ -47,7 +47,8 @@ public final class Downloader: Sendable {
             monitor: SystemNetwork.monitor())
     }
 
-    /// Opens the list with a network monitor, which this object closes.
+    /// Opens the list of downloads in a state directory, and follows the network with `monitor`, which this object
+    /// closes.
     init(
         stateDirectory: URL, configuration: Configuration, transport: DownloadTransport, monitor: any NetworkMonitor
     ) async throws(TowlineError) {
@@ -242,6 +243,7 @@ public final class Downloader: Sendable {
 }
 
 extension DownloadTransport {
-    /// libcurl: HTTP/1.1 and HTTP/2, proxies, cookies and the certificates of the system.
+    /// The transport over libcurl, the default: HTTP/1.1 and HTTP/2, proxies, cookies and the certificates of the
+    /// system.
     public static var curl: DownloadTransport { DownloadTransport { CurlTransport() } }
 }

@@ -6,8 +6,8 @@ import TowlineRegistry
 
 /// Security limits that the kernel enforces on a process that only downloads, such as the service `towd`.
 package enum ProcessLimits {
-    /// Limits this process to changing files below these directories and below the directories that the list of
-    /// downloads already uses. Reading is not limited. Creates missing directories.
+    /// Limits this process to changing files below the directories of the two parameters and below the directories that
+    /// the list of downloads already uses. Reading is not limited. Creates missing directories.
     ///
     /// Must be called while the process has one thread. Limits nothing if the Linux kernel does not support Landlock.
     ///

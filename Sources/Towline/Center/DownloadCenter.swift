@@ -78,8 +78,8 @@ final class DownloadCenter: Sendable {
         }
     }
 
-    /// Restarts a download that is added again, if it failed, was cancelled, waits with a different request, or its
-    /// finished file is missing. The new request replaces the old request, because the difference may prevent the
+    /// Restarts a download that a caller adds again, if it failed, was cancelled, waits with a different request, or
+    /// its finished file is missing. The new request replaces the old request, because the difference may prevent the
     /// failure.
     private func reviveIfLost(
         _ id: DownloadID, as request: DownloadRequest, _ asked: RegisteredDownload
@@ -89,7 +89,8 @@ final class DownloadCenter: Sendable {
         while try await !revive(id, as: request, asked) {}
     }
 
-    /// Does the work of `reviveIfLost` once, for the current state of the download.
+    /// Restarts a download that a caller adds again if its current state requires that: `reviveIfLost` calls this
+    /// function until the state stays unchanged.
     ///
     /// - Returns: `false` if this state changed meanwhile and the function must be called again.
     private func revive(
@@ -136,7 +137,8 @@ final class DownloadCenter: Sendable {
         return await scheduler.limits
     }
 
-    /// Changes a limit and stores it in the registry. Throws `unusableOption` if the limit is outside its range.
+    /// Changes a limit on running downloads or on the total rate, and stores it in the registry. Throws
+    /// `unusableOption` if the limit is outside its range.
     func set(_ limit: StoredLimit) async throws(TowlineError) {
         try limit.check()
         try checkOpen()
@@ -157,7 +159,7 @@ final class DownloadCenter: Sendable {
     }
 
     /// Carries out the command `resume` for a running download: restarts a transfer that waits for its next request,
-    /// and undoes a pause that is not complete yet.
+    /// and replaces a pause that is not complete yet with a restart.
     ///
     /// - Returns: `restart` if the transfer ends and starts again; `nil` if the transfer continues unchanged.
     private func resume(_ download: LiveDownload) -> LiveDownload.Intent? {
@@ -168,19 +170,21 @@ final class DownloadCenter: Sendable {
         return download.resume() ? .restart : nil
     }
 
-    /// Clears the pause that the host of a download requested (`Retry-After`), because the user wants the download to
-    /// continue now.
+    /// Clears the pause of all requests that the host of a download requested (`Retry-After`), because the user wants
+    /// the download to continue now.
     private func overruleHost(of record: RegisteredDownload) {
         if let origin = try? HTTPURL(parsing: record.source).origin { board.overrule(origin) }
     }
 
-    /// Starts a failed, cancelled, paused or waiting download again, or a failed follow-up of a finished download.
+    /// Starts a failed, cancelled, paused or waiting download again, or a failed follow-up (action such as unpacking)
+    /// of a finished download.
     func retry(_ id: DownloadID) async throws(TowlineError) {
         try await carryOut(.retry, id) { _ in nil }
         await scheduler.startQueued()
     }
 
-    /// Starts a download that does not run, or the follow-ups of a finished download that failed or wait for this call.
+    /// Starts a download that does not run, or the follow-ups (actions such as unpacking) of a finished download that
+    /// failed or wait for this call.
     func start(_ id: DownloadID) async throws(TowlineError) {
         do throws(TowlineError) {
             try await carryOut(.retry, id) { resume($0) }
@@ -324,8 +328,8 @@ final class DownloadCenter: Sendable {
         await scheduler.startQueued()
     }
 
-    /// Runs `body`, which carries out a command for one of many downloads. Ignores the errors that the download has
-    /// ended (`illegalTransition`) or was removed (`unknownDownload`).
+    /// Runs `body`, which carries out a command for one of many downloads. Ignores its errors `illegalTransition` (the
+    /// download has ended) and `unknownDownload` (it was removed).
     private func allowingRefusal(_ body: () async throws(TowlineError) -> Void) async throws(TowlineError) {
         do throws(TowlineError) {
             try await body()
@@ -348,12 +352,15 @@ final class DownloadCenter: Sendable {
 
     // MARK: Launch and close
 
-    /// Restores what an earlier process left in the registry, and starts queued downloads.
+    /// Restores the limits, downloads and follow-ups that an earlier process left in the registry, and starts queued
+    /// downloads.
     func launch() async throws(TowlineError) { try await scheduler.launch() }
 
-    /// Informs the downloads of each change that `monitor` reports, until it is closed.
+    /// Informs the downloads of each change of the machine's network that `monitor` reports, until the monitor is
+    /// closed.
     func watchNetwork(_ monitor: any NetworkMonitor) async { await scheduler.watchNetwork(monitor) }
 
-    /// Stops all transfers and follow-ups and waits for their end. The next launch resumes them.
+    /// Stops all transfers and follow-ups (actions such as unpacking) and waits for their end. The next launch resumes
+    /// them.
     func close() async { await scheduler.close() }
 }

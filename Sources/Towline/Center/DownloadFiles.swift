@@ -5,13 +5,13 @@ import TowlineEngine
 /// The disk operations of a `Downloader`: reads journals, opens files for readers, and deletes part files and finished
 /// files. They are asynchronous, because a disk may be slow and must not block an actor.
 protocol DownloadFiles: Sendable {
-    /// Returns the journal summaries (name, size, byte ranges) of unfinished downloads, in the order of `records`;
-    /// `nil` for a download without a readable journal.
+    /// Reads the journals of unfinished downloads and returns their summaries (name, size, byte ranges), in the order
+    /// of `records`; `nil` for a download without a readable journal.
     func held(_ records: [RegisteredDownload]) async -> [JournalSummary?]
     /// Opens the finished file, or the part file of an unfinished download that does not run, for reading. Throws
     /// `unusableDestination` if the file is missing or was changed.
     func content(_ record: RegisteredDownload) async throws(TowlineError) -> ContentFile
-    /// Returns whether the finished file still exists with its published length.
+    /// Returns whether the finished file still exists with the length that it had when it finished.
     func hasFinished(_ record: RegisteredDownload) async -> Bool
     /// Returns whether an unfinished file of this download exists: a journal under its name that contains one of its
     /// URLs.
@@ -28,7 +28,7 @@ protocol DownloadFiles: Sendable {
     func unfinished(in directory: String) async -> [UnfinishedFile]
 }
 
-/// The name, the length and the downloaded byte ranges of an unfinished download, as its journal contains them.
+/// The name, the length and the downloaded byte ranges of an unfinished download, as read from its journal.
 struct JournalSummary: Hashable, Sendable {
     var name: String
     var completeLength: Int64?

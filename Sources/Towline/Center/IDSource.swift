@@ -1,7 +1,7 @@
 import Synchronization
 import TowlineCore
 
-/// A generator of identifiers of downloads that sort in the order of their creation, even within one millisecond.
+/// A generator of new identifiers (`DownloadID`) that sort in the order of their creation, even within one millisecond.
 final class IDSource: Sendable {
     private struct Last {
         var milliseconds: UInt64 = 0

@@ -9,7 +9,7 @@ import TowlineEngine
 final class LiveDownload: TransferObserver {
     /// The reason why the transfer is to end, which decides the state of the download afterwards.
     enum Intent: Equatable, Sendable {
-        /// No reason: the transfer runs until the download finishes or fails.
+        /// No reason to end: the transfer runs until the download finishes or fails.
         case none
         /// A long pause that the server requested: its duration and reason. The transfer ends, so that another download
         /// can run during the pause.
@@ -19,7 +19,8 @@ final class LiveDownload: TransferObserver {
         /// A restart: the download is queued again, for example because its request was changed.
         case restart
         case remove
-        /// The downloader closes. The registry keeps the state active, so that the next launch resumes the download.
+        /// The downloader (the whole list) closes. The registry keeps the state active, so that the next launch resumes
+        /// the download.
         case close
     }
 
@@ -31,11 +32,11 @@ final class LiveDownload: TransferObserver {
         var transfer = TransferSnapshot()
         var network: NetworkState
         var outage: Outage
-        /// The end of the current wait; `nil` if the transfer does not wait.
+        /// The time when the transfer's current wait before a retry ends; `nil` if the transfer does not wait.
         var waitsUntil: Date?
         var isDirty = false
         var entries: [TimelineNote] = []
-        /// A change that could not be written to the registry. The next change includes it.
+        /// A change of the registry entry that could not be written to the registry. The next change includes it.
         var unwrittenChange: RegistryChange?
         var intent = Intent.none
         /// `true` while the transfer waits for its next request. The displayed state may be a wait although a request runs.
@@ -47,8 +48,8 @@ final class LiveDownload: TransferObserver {
         var isOver = false
         var endState: RegisteredState?
 
-        /// Replaces the snapshot of the transfer. Returns whether the new one differs in more than the remaining time
-        /// of the same wait, which decreases all the time.
+        /// Replaces the transfer's snapshot (state and progress). Returns whether the new one differs in more than the
+        /// remaining time of the same wait, which decreases all the time.
         mutating func replaceTransfer(with new: TransferSnapshot) -> Bool {
             var old = transfer
             transfer = new
@@ -154,8 +155,8 @@ final class LiveDownload: TransferObserver {
 
     var snapshot: DownloadSnapshot { fields.withLock { Self.snapshot($0) } }
 
-    /// Returns the current snapshot, to be published, if it changed since the last call or publication; `nil`
-    /// otherwise, and after the end of the transfer.
+    /// Returns the current snapshot, to publish it, if it changed since the last call or publication; `nil` otherwise,
+    /// and after the end of the transfer.
     func takeDirtySnapshot() -> DownloadSnapshot? {
         fields.withLock { fields in
             guard fields.isDirty, !fields.isOver else { return nil }
@@ -199,8 +200,8 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// Keeps a change that could not be written to the registry, and adds it to the result of the next `takeChange`.
-    /// Only the newest 100 timeline notes are kept.
+    /// Keeps a change of the registry entry that could not be written to the registry, and adds it to the result of the
+    /// next `takeChange`. Only the newest 100 timeline notes are kept.
     func putBack(_ change: RegistryChange) {
         fields.withLock { fields in
             var change = change
@@ -212,8 +213,8 @@ final class LiveDownload: TransferObserver {
     /// The maximum number of timeline notes that are kept while the registry cannot be written.
     private static let mostNotes = 100
 
-    /// Sets the runner, the object that runs the transfer. Stops the runner at once if a command has already asked for
-    /// the end of the transfer.
+    /// Sets the runner, the object that runs the transfer. Stops the runner immediately if a command has already asked
+    /// for the end of the transfer.
     func begin(_ runner: TransferRunner) {
         let (isWanted, network) = fields.withLock { fields in
             fields.runner = runner
@@ -223,7 +224,8 @@ final class LiveDownload: TransferObserver {
         if !isWanted { runner.stop(intent.purpose) }
     }
 
-    /// Informs the transfer of a change of the machine's network.
+    /// Passes a change of the machine's network to the transfer, which may then retry or report that the network is
+    /// lost.
     func networkChanged(_ network: NetworkState) {
         let runner = fields.withLock { fields in
             fields.network = network
@@ -257,7 +259,8 @@ final class LiveDownload: TransferObserver {
         if isEnding { body?() }
     }
 
-    /// Replaces a pause with a restart, while the transfer is still ending for the pause.
+    /// Replaces the reason `pause` to end the transfer with a restart, while the transfer is still ending for the
+    /// pause.
     ///
     /// - Returns: `false` if the transfer was not ending for a pause. The function then changes nothing.
     func resume() -> Bool {
@@ -271,7 +274,7 @@ final class LiveDownload: TransferObserver {
     /// The reason why the transfer is to end; `none` if no command or pause of the server ends it.
     var intent: Intent { fields.withLock { $0.intent } }
 
-    /// A Boolean value that indicates whether the transfer waits for its next request, or is ending for a long pause
+    /// A Boolean value that indicates whether the transfer waits before its next request, or is ending for a long pause
     /// that the server requested.
     var isWaiting: Bool {
         fields.withLock { fields in
@@ -280,10 +283,10 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// The wait that the download shows after a failure, until bytes arrive; `nil` if bytes have arrived.
+    /// The wait (for the network or a retry) that the download shows after a failure; `nil` once bytes have arrived.
     var outage: DownloadState.WaitReason? { fields.withLock { $0.outage.wait } }
 
-    /// The request of the download, with its latest changes.
+    /// The request (URL, destination, options) of the running download, with its latest changes.
     var request: DownloadRequest { fields.withLock { $0.request } }
 
     /// The entry of the download in the registry, as last read or changed.
@@ -294,7 +297,7 @@ final class LiveDownload: TransferObserver {
         fields.withLock { ($0.transfer.heldBytes, $0.transfer.receivedBytes) }
     }
 
-    /// The object that runs the transfer; `nil` before the transfer began.
+    /// The object that sends the requests of the transfer and writes its bytes; `nil` before the transfer began.
     var runner: TransferRunner? { fields.withLock { $0.runner } }
 
     /// Changes the registry entry and the request that this object holds. The caller has already written them.
@@ -315,7 +318,8 @@ final class LiveDownload: TransferObserver {
         }
     }
 
-    /// The state of the download after its transfer ended; `nil` before, and if the end did not change the state.
+    /// The state of the download after its transfer ended; `nil` before, and if the end of the transfer did not change
+    /// the state.
     var endState: RegisteredState? { fields.withLock { $0.endState } }
 
     private static func snapshot(_ fields: Fields) -> DownloadSnapshot {
@@ -326,8 +330,8 @@ final class LiveDownload: TransferObserver {
 }
 
 extension LiveDownload.Intent {
-    /// The purpose to pass to the transfer when it is stopped for this reason. It decides how much data is synced to
-    /// disk before the transfer ends.
+    /// The purpose to pass to the transfer when it is stopped for this reason, such as a pause. The purpose decides how
+    /// much data is synced to disk before the transfer ends.
     var purpose: StopPurpose {
         switch self {
         case .close: .close
@@ -345,8 +349,8 @@ extension LiveDownload.Intent {
         }
     }
 
-    /// A Boolean value that indicates whether a later command may reverse this one: a pause becomes a restart, or the
-    /// other way round.
+    /// A Boolean value that indicates whether a later command may reverse this one: a pause becomes a restart, or a
+    /// restart becomes a pause.
     var isReversible: Bool { self == .pause || self == .restart }
 
     /// The state of a download after its transfer ended for this reason; `nil` if the reason does not decide the state.
@@ -359,7 +363,7 @@ extension LiveDownload.Intent {
         }
     }
 
-    /// The precedence of the reason to end. A reason replaces only reasons with an equal or lower rank.
+    /// The precedence of this reason to end a transfer. A reason replaces only reasons with an equal or lower rank.
     var rank: Int {
         switch self {
         case .none: 0

@@ -88,7 +88,7 @@ struct LocalFiles: DownloadFiles {
     }
 
     /// Returns the URLs that the journal or the finished file of this download may contain as their source, to
-    /// recognize its files. They are the current URL and the URL of the original request, without secrets.
+    /// recognize its files: the current URL and the URL of the original request, without secrets.
     private func sources(_ record: RegisteredDownload) -> [String] {
         let first = record.identity.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().first
         return [record.source, first.map { String($0) } ?? ""].compactMap { try? HTTPURL(parsing: $0).withoutSecrets }
@@ -154,7 +154,7 @@ struct LocalFiles: DownloadFiles {
 }
 
 extension JournalSummary {
-    /// Creates a summary of a journal, limited to the byte ranges that the part file contains. Without this part file,
+    /// Creates a summary of a journal, limited to the byte ranges that the part file contains. Without the part file,
     /// no byte ranges remain.
     init(_ report: JournalReport, _ place: Place) {
         let part = ByteRange(0, max(0, report.partLength ?? 0))

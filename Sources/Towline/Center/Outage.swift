@@ -10,17 +10,20 @@ struct Outage {
     static let noNetwork = "this machine has no network connection"
     static let reconnecting = "reconnecting to the server"
 
-    /// The kind of the wait; `nil` if bytes have arrived since the last failure.
+    /// The kind of the wait that the download shows (for the network or a retry); `nil` if bytes have arrived since the
+    /// last failure.
     private(set) var wait: DownloadState.WaitReason?
-    /// The reason for the wait, for messages.
+    /// The reason for the wait, as text in messages to the user.
     private(set) var reason = Self.reconnecting
     private var receivedBytes: Int64 = 0
     private var lastByteAt: ContinuousClock.Instant
 
-    /// - Parameter wait: the wait that earlier transfers of the download have left.
+    /// Creates the record for a transfer that begins at `now`, with the wait that earlier transfers of the download
+    /// have left.
     init(_ wait: DownloadState.WaitReason?, now: ContinuousClock.Instant) { (self.wait, lastByteAt) = (wait, now) }
 
-    /// Returns the state of the download when its transfer reports `transfer`.
+    /// Returns the state that the download shows when its transfer reports `transfer`: a wait, from a failure until
+    /// bytes arrive.
     mutating func state(
         _ transfer: TransferSnapshot, _ network: NetworkState, now: ContinuousClock.Instant
     ) -> DownloadState {

@@ -2,7 +2,8 @@ import TowlineCore
 import TowlineEngine
 
 extension RegisteredDownload {
-    /// Creates the registry entry of a new download. Throws the error of the first invalid value of the request.
+    /// Creates the registry entry of a new download from its request. Throws the error of the first invalid value of
+    /// the request.
     init(_ id: DownloadID, _ request: DownloadRequest) throws(TowlineError) {
         // Rejects requests that cannot run.
         _ = try request.options(known: nil)
@@ -19,7 +20,7 @@ extension RegisteredDownload {
 }
 
 extension RegistryChange {
-    /// Creates the change that restarts a download with a new request.
+    /// Creates the change of a registry entry that restarts a download with a new request.
     ///
     /// - Parameters:
     ///   - record: the entry of the download.
@@ -44,7 +45,8 @@ extension RegistryChange {
         note("added", "the download was added again and restarts")
     }
 
-    /// Creates the change that replaces the request of a download. Throws the error of the first invalid value.
+    /// Creates the change of a registry entry that replaces the request of a download. Throws the error of the first
+    /// invalid value.
     init(_ record: RegisteredDownload, replacingRequestWith request: DownloadRequest) throws(TowlineError) {
         _ = try request.options(known: nil)
         self.init(record.id)
@@ -58,7 +60,8 @@ extension RegistryChange {
         }
     }
 
-    /// Creates the change to `state` that a command requests for a download without a transfer.
+    /// Creates the change of a registry entry to `state`, as a command such as pause requests for a download without a
+    /// transfer.
     init(_ record: RegisteredDownload, to state: RegisteredState, for command: DownloadCommand) {
         self.init(record.id, state: .init(state))
         if state == .cancelled {
@@ -73,7 +76,7 @@ extension RegistryChange {
         }
     }
 
-    /// Sets the directory and the name of the file, for example after a follow-up moved it.
+    /// Sets the directory and the name of the file, for example after a follow-up action moved it.
     mutating func setPlace(_ place: Place) { (directory, name) = (place.directory, place.name) }
 
     /// Adds a note to the timeline (the history) of the download, with a stable name for programs (`kind`) and a text
@@ -84,7 +87,7 @@ extension RegistryChange {
 }
 
 extension DownloadCommand {
-    /// The participle of the command, such as `paused`, for messages and the timeline.
+    /// The participle of the command, such as `paused`, for error messages and the timeline (history) of a download.
     var participle: String {
         switch self {
         case .pause: "paused"

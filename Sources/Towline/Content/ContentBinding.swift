@@ -37,9 +37,9 @@ struct ContentBinding: Sendable {
         }
     }
 
-    /// Returns whether the bytes of a running transfer are of the version that the reader started with. The proof is
-    /// the same generation of the same transfer, or the same strong validator and size in a transfer that has discarded
-    /// no bytes.
+    /// Returns whether the bytes of a running transfer are of the version that the reader started with. This is proven
+    /// by the generation (changed when bytes are discarded) of the reader's own transfer, or by an equal strong
+    /// validator and size in another transfer that discarded no bytes.
     func holds(_ content: TransferContent, of runner: TransferRunner) -> Bool {
         if let transfer, transfer.runner === runner { return transfer.generation == content.generation }
         guard content.generation == 0, let version else { return false }
@@ -52,8 +52,8 @@ struct ContentBinding: Sendable {
         transfer = (runner, content.generation)
     }
 
-    /// Returns whether the bytes of a file on the disk are of the version that the reader started with. The proof is
-    /// that the reader's transfer published the file, or that version and size are equal.
+    /// Returns whether the bytes of a file on the disk are of the version that the reader started with. This is proven
+    /// if the reader's transfer published the file, or if version and size are equal.
     func holds(_ file: ContentFile) async -> Bool {
         if let transfer, file.isWhole {
             // The reader's transfer published this file.

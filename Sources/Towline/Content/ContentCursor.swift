@@ -4,12 +4,12 @@ import TowlineDisk
 import TowlineEngine
 
 /// A reader of a byte range of a download, in ascending order. Reads from the running transfer or from the file on the
-/// disk, and changes to the other one when the download starts or ends.
+/// disk, and changes the source when the download starts or ends.
 actor ContentCursor {
     /// The maximum number of bytes that one call of `next` returns.
     private static let pieceSize = 256 << 10
 
-    /// The transfer or the file that the next bytes are read from.
+    /// The source that the next bytes are read from: a running transfer or a file on the disk.
     private enum ByteSource {
         case unknown
         case transfer(TransferReading, generation: Int)

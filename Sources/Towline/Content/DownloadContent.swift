@@ -53,7 +53,7 @@ public struct DownloadContent: Sendable {
             Iterator(cursor: ContentCursor(id, list, binding, range))
         }
 
-        /// The iterator of `Bytes`.
+        /// The iterator over the bytes of a range of the download.
         public struct Iterator: AsyncIteratorProtocol, Sendable {
             let cursor: ContentCursor
 

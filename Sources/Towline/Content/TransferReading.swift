@@ -15,8 +15,8 @@ final class TransferReading: Sendable {
 
     deinit { Task { [runner, number] in await runner.closeReader(number) } }
 
-    /// The length and version of the file that the transfer receives. Waits until a response arrived or bytes of an
-    /// earlier transfer exist. `nil` if the transfer ended before.
+    /// The length and version of the file that the transfer receives, once it has begun. Waits until a response arrived
+    /// or bytes of an earlier transfer exist. `nil` if the transfer ended before.
     var begun: TransferContent? {
         get async {
             repeat {
@@ -36,7 +36,8 @@ final class TransferReading: Sendable {
     }
 
     /// Reads at most `count` bytes from the beginning of a range. The result also says why no bytes were read: for
-    /// example, `changed` if the transfer has discarded bytes since it had this `generation`.
+    /// example, `changed` if the transfer discarded bytes and so no longer has this `generation`, a number that
+    /// increases with each loss.
     func read(_ range: ByteRange, atMost count: Int, generation: Int) async throws(TowlineError) -> TransferRunner.Piece
     {
         try await runner.read(number, range, atMost: count, generation: generation)

@@ -11,18 +11,19 @@ protocol FollowUpPerformer: Sendable {
     func perform(_ followUp: FollowUp, of file: FinishedFile) async throws(TowlineError) -> String?
 }
 
-/// A finished file and the data that its follow-ups need.
+/// A finished file and the data that its follow-up actions, such as unpacking, need.
 struct FinishedFile: Hashable, Sendable {
     var id: DownloadID
     /// The absolute path of the file.
     var path: String
-    /// The URL of the download, without secrets.
+    /// The URL of the download, without secrets, for the arguments of programs and for notifications.
     var source: String
     /// The length of the file in bytes.
     var length: Int64
-    /// The time when the download finished, in milliseconds since 1970. Restarted follow-ups get the same time.
+    /// The time when the download finished, in milliseconds since 1970. Follow-ups that run again after a kill get the
+    /// same time.
     var endedAt: Int64
-    /// The checksum of the request; `nil` if the request has no checksum.
+    /// The checksum that the request requires; `nil` if the request has no checksum.
     var checksum: Checksum?
 
     /// A text that is stored as an extended attribute on unpacked directories and moved files. A follow-up that runs

@@ -106,7 +106,8 @@ struct LocalFollowUps: FollowUpPerformer {
 }
 
 extension CommandRunner.End {
-    /// Returns an error message about a follow-up program: its exit status, its signal or its time limit.
+    /// Returns the error message about a program that a follow-up ran and that failed: its exit status, its signal or
+    /// its time limit.
     fileprivate func sentence(about program: String) -> String {
         switch self {
         case .exited(let status):

@@ -34,8 +34,8 @@ extension Downloader {
         public var networkRetryInterval = Duration.seconds(5)
         /// The logger for the steps of each download: requests, responses and decisions, at level `debug`.
         ///
-        /// The messages contain no header fields and no passwords. Without a logger, or at a higher level, they are not
-        /// created.
+        /// The log messages contain no header fields and no passwords. Without a logger, or at a higher level, they are
+        /// not created.
         public var logger: Logger?
         /// The interval between two checks of the free disk space while a download waits for space.
         public var diskRetryInterval = Duration.seconds(10)
@@ -67,7 +67,7 @@ public protocol LinkRenewal: Sendable {
 
 /// The reason why the downloader requests a new link.
 public enum LinkRenewalReason: Hashable, Sendable {
-    /// The server refused the current link with this status.
+    /// The server refused the current link with this HTTP status code.
     case refused(status: Int)
     /// The current link contains an expiry time, which is this date.
     case expires(Date)
@@ -75,7 +75,7 @@ public enum LinkRenewalReason: Hashable, Sendable {
 
 /// A new link to the same file, which replaces an expired or changed link of a download.
 public struct RenewedLink: Hashable, Sendable {
-    /// The URL of the file.
+    /// The new URL, which leads to the same file as the link that it replaces.
     public var url: URL
     /// The header fields that replace the header fields of the request.
     ///
@@ -83,7 +83,7 @@ public struct RenewedLink: Hashable, Sendable {
     /// with another origin receives neither these header fields nor the cookies, user name and password of the request.
     public var headers: [DownloadRequest.Header]?
 
-    /// Creates a link.
+    /// Creates a link from the URL of the file and the header fields for it; `nil` keeps those of the request.
     public init(url: URL, headers: [DownloadRequest.Header]? = nil) {
         self.url = url
         self.headers = headers

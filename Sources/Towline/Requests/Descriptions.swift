@@ -15,7 +15,7 @@ extension DownloadRequest: CustomStringConvertible, CustomDebugStringConvertible
         return "\(url.withoutSecrets) to \(place)"
     }
 
-    /// The same as `description`.
+    /// The URL without its secrets, and the destination, as in `description`.
     public var debugDescription: String { description }
 
     /// The URL without its secrets, the destination, the priority and the group.
@@ -31,18 +31,18 @@ extension DownloadRequest: CustomStringConvertible, CustomDebugStringConvertible
 extension DownloadRequest.Header: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The name of the header field. The value may be a secret and is not shown.
     public var description: String { "\(name): …" }
-    /// The same as `description`.
+    /// The name of the header field without its value, which may be a secret.
     public var debugDescription: String { description }
     /// The name of the field only, for `dump` and debuggers, which must not show a secret.
     public var customMirror: Mirror { Mirror(self, children: ["name": name], displayStyle: .struct) }
 }
 
 extension RenewedLink: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The URL without its secrets.
+    /// The new URL of the file, without its secrets, so that a log of the link shows none of them.
     public var description: String { url.withoutSecrets }
-    /// The same as `description`.
+    /// The new URL of the file, without its secrets, for debuggers.
     public var debugDescription: String { description }
-    /// The URL without its secrets, for `dump` and debuggers.
+    /// The new URL of the file, without its secrets, for `dump` and debuggers.
     public var customMirror: Mirror { Mirror(self, children: ["url": url.withoutSecrets], displayStyle: .struct) }
 }
 
@@ -59,7 +59,7 @@ extension FollowUp: CustomStringConvertible, CustomDebugStringConvertible, Custo
         }
     }
 
-    /// The same as `description`.
+    /// The kind of the follow-up, with a path or a host but without secrets, as in `description`.
     public var debugDescription: String { description }
     /// The description as the only child, so that `dump` and debuggers show no secret.
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .enum) }
@@ -68,7 +68,7 @@ extension FollowUp: CustomStringConvertible, CustomDebugStringConvertible, Custo
 extension Download: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The identifier of the download as text.
     public var description: String { id.description }
-    /// The same as `description`.
+    /// The identifier of the download as text, for debuggers.
     public var debugDescription: String { description }
     /// The identifier of the download, for `dump` and debuggers.
     public var customMirror: Mirror { Mirror(self, children: ["id": id], displayStyle: .struct) }

@@ -14,7 +14,7 @@ public struct DownloadRequest: Hashable, Sendable {
         ///
         /// If another download uses this name, a number is added to the name.
         case directory(URL)
-        /// The exact path of the file.
+        /// The exact path of the file, with its name.
         case file(URL)
     }
 
@@ -22,23 +22,23 @@ public struct DownloadRequest: Hashable, Sendable {
     ///
     /// The field is sent only to the origin of the URL (scheme, host and port), not to other origins after a redirect.
     public struct Header: Hashable, Sendable, Codable {
-        /// The name of the field.
+        /// The name of the header field, such as `Authorization`.
         public var name: String
-        /// The value of the field.
+        /// The value of the header field, which may be a secret.
         public var value: String
 
-        /// Creates a header field.
+        /// Creates a header field from its name and its value.
         public init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
         }
     }
 
-    /// The URL of the file, with the scheme `http` or `https`.
+    /// The URL of the file to download, with the scheme `http` or `https`.
     public var url: URL
-    /// The destination of the file.
+    /// The directory or the exact path where the file is saved.
     public var destination: Destination
-    /// Custom header fields.
+    /// Custom header fields, sent only to the origin of the URL (scheme, host and port).
     public var headers: [Header] = []
     /// Cookies to send to the hosts that they name, as the content of a cookie file in the Netscape format: one cookie
     /// per line. Mirrors receive none.
@@ -80,7 +80,7 @@ public struct DownloadRequest: Hashable, Sendable {
     /// with proof: a checksum of the file or the same strong ETag. `headers` and `user` are not sent to mirrors.
     public var mirrors: [URL] = []
 
-    /// Creates a request with the default options.
+    /// Creates a request for a URL and a destination, with the default options.
     public init(from url: URL, to destination: Destination) {
         self.url = url
         self.destination = destination

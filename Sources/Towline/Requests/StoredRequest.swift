@@ -31,7 +31,7 @@ extension DownloadRequest: Codable {
         case mirrors = "otherURLs"
     }
 
-    /// Decodes a request that the registry stores.
+    /// Decodes a request from the JSON text that the registry, the database of all downloads, stores.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         url = try values.decode(URL.self, forKey: .url)
@@ -51,7 +51,7 @@ extension DownloadRequest: Codable {
         options = try TransferOptions(from: decoder)
     }
 
-    /// Encodes the request for the registry, including its secrets.
+    /// Encodes the request as JSON for the registry, the database of all downloads, including its secrets.
     public func encode(to encoder: any Encoder) throws {
         var values = encoder.container(keyedBy: CodingKeys.self)
         try values.encode(url, forKey: .url)

@@ -4,10 +4,10 @@ public import TowlineCore
 /// Texts about an error for an alert of an app. They are in English; ``TowlineCore/TowlineError/code`` is the key for
 /// translations.
 extension TowlineError: LocalizedError {
-    /// The same as `message`.
+    /// The error message: what happened, with the file or URL, the reason and a remedy, the same text as `message`.
     public var errorDescription: String? { message }
 
-    /// The kind of problem in one sentence, without the name of a file or server.
+    /// The kind of problem, such as a full disk, in one sentence, without the name of a file or server.
     public var failureReason: String? { Self.texts[code]?.reason }
 
     /// A suggestion to the user how to solve the problem, in one sentence; `nil` if no action helps.

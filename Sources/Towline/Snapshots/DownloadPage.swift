@@ -10,7 +10,7 @@ public struct DownloadPage: Hashable, Sendable {
 
 /// The snapshots of all downloads that match a query. See ``Downloader/downloads(_:)``.
 public struct DownloadSequence: AsyncSequence, Sendable {
-    /// The snapshot of a download.
+    /// The snapshot (state and progress) of a download that matches the query.
     public typealias Element = DownloadSnapshot
     /// The error that ends the sequence: an error of reading the list, or `closed`.
     public typealias Failure = TowlineError
@@ -21,11 +21,12 @@ public struct DownloadSequence: AsyncSequence, Sendable {
     /// The iterator over the snapshots, which holds one page of the list in memory.
     public struct Iterator: AsyncIteratorProtocol {
         let downloader: Downloader
-        /// The query for the next page; `nil` after the last one.
+        /// The query for the next page of the list; `nil` after the last page.
         var query: DownloadQuery?
         var page: ArraySlice<DownloadSnapshot> = []
 
-        /// Returns the next snapshot, or `nil` after the last one.
+        /// Returns the snapshot of the next download, or `nil` after the last one. Reads the next page of the list if
+        /// needed.
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(TowlineError) -> DownloadSnapshot? {

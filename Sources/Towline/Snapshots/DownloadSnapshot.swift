@@ -32,7 +32,7 @@ public struct DownloadSnapshot: Hashable, Sendable, Identifiable, Codable {
     public var rate: Double?
     /// The estimated remaining time at the current rate; `nil` while unknown.
     public var remaining: Duration?
-    /// The number of connections in use.
+    /// The number of connections that the download uses now.
     public var connections: Int
     /// The priority; downloads with a higher number start first.
     public var priority: Int
@@ -90,7 +90,7 @@ public enum FollowUpState: Hashable, Sendable, Codable {
     case none
     /// The follow-up with this index, counted from 0, is running.
     case running(Int)
-    /// Every follow-up succeeded.
+    /// All follow-ups of the download succeeded.
     case done
     /// The follow-up with this index, counted from 0, failed with this reason.
     case failed(Int, String)

@@ -16,12 +16,12 @@ final class EventMailbox: Sendable {
         var reader: CheckedContinuation<Void, Never>?
     }
 
-    /// The maximum number of unread timeline notes and errors. Further ones are only counted.
+    /// The maximum number of unread timeline notes and errors. Further notes and errors are only counted.
     private static let maximumNotes = 1000
     private let contents: Mutex<Contents> = Mutex(Contents())
 
     /// Adds an event, unless the mailbox is closed. A change replaces an unread change of the same download. If the
-    /// mailbox contains `maximumNotes` notes and errors, a further one is only counted.
+    /// mailbox contains `maximumNotes` notes and errors, a further note or error is only counted.
     func put(_ event: DownloadEvent) {
         let reader = contents.withLock { contents -> CheckedContinuation<Void, Never>? in
             guard !contents.isClosed else { return nil }
@@ -118,7 +118,7 @@ public struct DownloadEvents: AsyncSequence, Sendable {
     /// Returns the iterator. The sequence ends when the ``Downloader`` is closed or the task is cancelled.
     public func makeAsyncIterator() -> Iterator { Iterator(reader: MailboxReader(mailbox)) }
 
-    /// The iterator of ``DownloadEvents``.
+    /// The iterator of ``DownloadEvents``, which waits for the next event of a downloader.
     public struct Iterator: AsyncIteratorProtocol {
         let reader: MailboxReader
 

@@ -6,14 +6,14 @@ internal import TowlineEngine
 /// attempts (HTTP requests) to a host try its failed addresses last, so that a dead address delays one attempt and not
 /// each of them. Confined to one engine thread, a thread that runs libcurl.
 struct AddressBook {
-    /// The key of an entry: a host, a port and the address family to connect with; `nil` as the family means IPv4 and
-    /// IPv6.
+    /// The key under which addresses of a server are recorded: a host, a port and the address family to connect with;
+    /// `nil` as the family means IPv4 and IPv6.
     struct Endpoint: Hashable, Sendable {
         let host: String
         let port: Int
         let family: ConnectionOptions.AddressFamily?
 
-        /// The address family as getaddrinfo(3) expects it; `AF_UNSPEC` for both families.
+        /// The address family as getaddrinfo(3) expects it; `AF_UNSPEC` for IPv4 and IPv6.
         var systemFamily: Int32 {
             switch family {
             case .ipv4?: AF_INET
@@ -27,17 +27,17 @@ struct AddressBook {
     private struct Entry {
         /// Every address of the host, in the order of the DNS lookup; empty until the lookup has ended.
         var addresses: [SocketAddress] = []
-        /// The addresses of the host that failed, the latest failure last.
+        /// The addresses of the host where a connection failed recently, the latest failure last.
         var failed: [SocketAddress] = []
         var end: MonotonicTime
         var isLookedUp = false
     }
 
     private var entries: [Endpoint: Entry] = [:]
-    /// The lifetime of an entry. Afterwards, attempts use the order of DNS again, because a failed address may have
-    /// been repaired or replaced.
+    /// The duration of a record of failed addresses of a host. Afterwards, attempts use the order of DNS again, because
+    /// a failed address may have been repaired or replaced.
     private static let life = Duration.seconds(60)
-    /// The maximum number of hosts with an entry, so that the memory stays limited.
+    /// The maximum number of hosts with a record of addresses, so that the memory stays limited.
     private static let most = 256
 
     /// Records that `addresses` of the host `endpoint` failed. Records no host beyond 256.

@@ -9,17 +9,19 @@ import Glibc
 final class AddressRace {
     /// The time between the starts of two connection attempts (RFC 8305 §8: "Connection Attempt Delay").
     static let delay = Duration.milliseconds(250)
-    /// The maximum number of runners (sockets of the event loop) that connect to one host at the same time.
+    /// The maximum number of runners (sockets of the event loop) that try to connect to one host at the same time.
     static let most = 8
 
-    /// A socket of libcurl. The inode number distinguishes it from a later socket with the same descriptor.
+    /// A socket that libcurl opened to connect to the host. The inode number distinguishes it from a later socket with
+    /// the same descriptor.
     private struct Socket {
         let descriptor: Int32
         let inode: UInt64
         let address: SocketAddress
     }
 
-    /// The sockets that libcurl opened for the host, the latest last. A winning runner replaces one of them.
+    /// The sockets that libcurl opened for the host, the latest last. If a socket of the event loop (a runner) connects
+    /// first, it replaces one of them.
     private var sockets: [Socket] = []
     /// The sockets of the event loop that are connecting, by descriptor, with the address of each.
     private(set) var runners: [Int32: SocketAddress] = [:]
@@ -27,18 +29,18 @@ final class AddressRace {
     private var waiting: [SocketAddress] = []
     /// `true` once `learn` has set all addresses of the host, so that no lookup is needed.
     private(set) var isComplete = false
-    /// The address of the runner that connected first. After `end`, the address of the connection that is used, also if
-    /// it is libcurl's own; `nil` if no socket connected.
+    /// The address of the runner (a socket of the event loop) that connected first. After `end`, the address of the
+    /// connection that is used, also if it is libcurl's own; `nil` if no socket connected.
     private(set) var winner: SocketAddress?
-    /// `true` after `end`: the request was sent or the attempt ended, so no further address is tried.
+    /// `true` after `end`: the request was sent or the attempt (HTTP request) ended, so no further address is tried.
     private(set) var isEnded = false
 
     /// The addresses that libcurl or the event loop tried to connect to, successfully or not.
     var tried: [SocketAddress] { sockets.map(\.address) + runners.values + failed }
-    /// The addresses where the connection attempt of a runner failed.
+    /// The addresses where the connection attempt of a runner (a socket of the event loop) failed.
     private var failed: [SocketAddress] = []
 
-    /// Records that libcurl is connecting a socket to an address, so that no runner tries this address.
+    /// Records that libcurl is connecting a socket to an address, so that the event loop does not try this address too.
     func add(_ descriptor: Int32, _ address: SocketAddress) {
         guard let inode = SocketWatch.inode(of: descriptor) else { return }
         sockets.append(Socket(descriptor: descriptor, inode: inode, address: address))
@@ -58,12 +60,12 @@ final class AddressRace {
         }
     }
 
-    /// Returns whether `start` may connect to another address: one is left, and fewer than `most` runners are
-    /// connecting.
+    /// Returns whether `start` may connect to another address: one is left, and fewer than `most` runners (sockets of
+    /// the event loop) are connecting.
     var hasNext: Bool { !waiting.isEmpty && runners.count < Self.most }
 
-    /// Starts to connect a new runner to the next address that `isAllowed` accepts. Skips addresses that fail
-    /// immediately.
+    /// Starts to connect a new runner (a socket of the event loop) to the next address that `isAllowed` accepts. Skips
+    /// addresses that fail immediately.
     ///
     /// - Returns: the descriptor of the runner; `nil` if no address is left or `most` runners are connecting.
     func start(isAllowed: (SocketAddress) -> Bool) -> Int32? {
@@ -79,7 +81,7 @@ final class AddressRace {
         return nil
     }
 
-    /// Removes a runner whose socket is ready, because it connected or failed.
+    /// Removes a runner (a socket of the event loop) whose socket is ready, because it connected or failed.
     ///
     /// - Returns: `true` if the runner is connected and has won; `false` if it failed and the caller must close its
     ///   descriptor.
@@ -91,7 +93,8 @@ final class AddressRace {
         return isConnected
     }
 
-    /// The address that libcurl or a winning runner is connected to; `nil` if no socket is connected yet.
+    /// The address that libcurl or the first connected runner (a socket of the event loop) is connected to; `nil` if no
+    /// socket is connected yet.
     var connected: SocketAddress? {
         winner
             ?? sockets.first { SocketWatch.inode(of: $0.descriptor) == $0.inode && Self.hasPeer($0.descriptor) }?
@@ -104,15 +107,17 @@ final class AddressRace {
         return getpeername(descriptor, &address, &size) == 0
     }
 
-    /// The descriptor of the latest of libcurl's sockets that is still open, which a winning runner takes over; `nil`
-    /// if all are closed. Compares inodes, because libcurl 7.88 closes some sockets without a callback.
+    /// The descriptor of the latest of libcurl's sockets that is still open, which a connected socket of the event loop
+    /// (a runner) takes over; `nil` if all are closed. Compares inodes, because libcurl 7.88 closes some sockets
+    /// without a callback.
     var replaceable: Int32? {
         sockets.last { SocketWatch.inode(of: $0.descriptor) == $0.inode }?.descriptor
     }
 
     /// Ends the parallel connection attempts and forgets the addresses that were not tried.
     ///
-    /// - Returns: the descriptors of the remaining runners, which the caller must close.
+    /// - Returns: the descriptors of the runners (sockets of the event loop) that are still connecting, which the
+    ///   caller must close.
     func end() -> [Int32] {
         defer { runners = [:] }
         winner = connected

@@ -13,8 +13,9 @@ struct SocketAddress: Hashable {
         bytes.withUnsafeBytes { Int32($0.count < 2 ? 0 : $0.loadUnaligned(as: sa_family_t.self)) }
     }
 
-    /// Returns whether the address is on the public Internet and does not belong to this machine or its IPv6 networks.
-    /// Returns `false` for an unknown family, and if the kernel cannot list this machine's addresses.
+    /// Returns whether the address is on the public Internet and does not belong to this machine or to an IPv6 network
+    /// that it is connected to. Returns `false` for an unknown family, and if the kernel cannot list this machine's
+    /// addresses.
     var isPublic: Bool {
         let number: [UInt8] =
             switch family {

@@ -12,8 +12,8 @@ extension Attempt {
     }
 
     /// Returns whether a head is a 401 response that libcurl will probably answer with the credentials; libcurl decides
-    /// after this callback. Sets `.needsDigest` if the server offers Digest authentication and this handle only sends
-    /// Basic.
+    /// after the callback that calls this function. Sets `.needsDigest` if the server offers Digest authentication and
+    /// this handle only sends Basic.
     func isChallenge(_ head: ResponseHead) -> Bool {
         guard head.status == 401, pool.options.hasCredentials, !request.fields.has("Authorization") else {
             return false

@@ -9,24 +9,25 @@ internal import TowlineEngine
 final class Attempt {
     /// The state of the attempt's request and its response, with the data that each state needs.
     private enum Exchange {
-        /// No connection is ready for the request.
+        /// No connection to the server is ready for the request yet.
         case connecting
-        /// The request was last sent at the given time, and the final response head has not arrived.
+        /// The request was last sent at the given time, and the final response head (not 1xx) has not arrived yet.
         case requested(since: MonotonicTime)
         /// A 401 response arrived that libcurl probably answers with the credentials, in a second request of the same
         /// attempt.
         case challenged(ResponseHead, AttemptEnd.Framing, since: MonotonicTime)
-        /// The receiver has the response head.
+        /// The receiver has the response head, and the body follows or is arriving.
         case body(ResponseBody)
     }
 
-    /// The progress of the attempt. `FailureTable` uses the phase in which a failure occurs to determine its kind.
+    /// The progress of the attempt. `FailureTable` uses the phase in which a failure occurs to determine the kind of
+    /// failure.
     enum Phase {
-        /// No connection is ready for the request.
+        /// No connection to the server is ready for the request yet.
         case connecting
-        /// The request was sent, and the final response head has not arrived.
+        /// The request was sent, and the final response head (not 1xx) has not arrived yet.
         case requested
-        /// The receiver has the response head.
+        /// The receiver has the response head, and the body follows or is arriving.
         case body
     }
 
@@ -40,7 +41,8 @@ final class Attempt {
         case needsDigest
     }
 
-    /// The addresses of the host that the attempt connects to: the user's, or those that connect in parallel.
+    /// The addresses of the host that the attempt connects to: those that the user gave, or those that are tried in
+    /// parallel.
     struct Addresses {
         /// The host whose addresses libcurl connects to; `nil` with a proxy or a numeric address in the URL.
         var endpoint: AddressBook.Endpoint?
@@ -69,14 +71,16 @@ final class Attempt {
             case allowed
             /// Bytes that belong to no response were waiting on the reused connection.
             case foundStrayBytes
-            /// The request was repeated over a new connection, so it is not repeated again.
+            /// The request was repeated over a new connection after a failure of a reused one, so it is not repeated
+            /// again.
             case repeated
         }
 
         /// The descriptor of the socket that libcurl last waited for; `nil` before it waited.
         var socket: Int32?
         var http2 = HTTP2.unused
-        /// `true` if a broken connection made this attempt switch its host to HTTP/1.1.
+        /// `true` if an HTTP/2 connection that the server ended with an error made this attempt switch its host to
+        /// HTTP/1.1.
         var hasFallenBack = false
         var reuse = Reuse.allowed
         /// The number of times the request was sent: libcurl sends it again if a reused connection was dead or the
@@ -87,24 +91,25 @@ final class Attempt {
         fileprivate var hasNews = false
     }
 
-    /// The request to send, with its connection options.
+    /// The request to send: URL, header fields and connection options.
     let request: AttemptRequest
-    /// The receiver of the response, which decides how the attempt continues.
+    /// The receiver of the response head and the body, which decides how the attempt continues.
     let receiver: any AttemptReceiver
-    /// The pool of connections that the attempt uses.
+    /// The pool of open connections with the options of the request. The attempt may reuse a connection of this pool.
     let pool: ConnectionPool
     let handle: EasyHandle
     private let deadlineDidChange: (Attempt) -> Void
 
     private var state = Exchange.connecting
     private var collector: HeadCollector
-    /// The end that the receiver or the head's limits decided before libcurl reported a result; `nil` if libcurl
-    /// decides.
+    /// The end of the attempt that the receiver or the limits for response heads decided before libcurl reported a
+    /// result; `nil` if libcurl decides.
     private(set) var decidedEnd: AttemptEnd?
     var addresses = Addresses()
     var connection = Connection()
     var challenges = Challenges.answered(0)
-    /// The attempt's deadline, such as a timeout or the end of a pause. Only `DeadlineQueue` uses it.
+    /// The time at which the event loop must act on the attempt, such as a timeout or the end of a pause. Only
+    /// `DeadlineQueue` uses it.
     var deadline = DeadlineQueue.Entry()
 
     init(
@@ -121,7 +126,7 @@ final class Attempt {
 
     var id: AttemptID { request.id }
     var headTimeout: Duration { request.connection.headTimeout }
-    /// The server that the attempt sends its request to.
+    /// The server (scheme, host and port) that the attempt sends its request to.
     var origin: HTTPURL.Origin { request.url.origin }
 
     var phase: Phase {
@@ -150,8 +155,8 @@ final class Attempt {
         }
     }
 
-    /// The time until the loop ends, resumes or checks the attempt if its state does not change; `nil` if it has no
-    /// limit.
+    /// The time until the event loop ends, resumes or checks the attempt if its state does not change; `nil` if it has
+    /// no limit.
     var timeLimit: Duration? {
         if isBroken { return Self.brokenLimit }
         switch state {
@@ -165,7 +170,8 @@ final class Attempt {
     /// connection.
     private static let brokenLimit = Duration.seconds(1)
 
-    /// Returns whether the server ended the HTTP/2 connection with an error, and the receiver waits for the rest.
+    /// Returns whether the server ended the HTTP/2 connection with an error, and the receiver waits for the rest of the
+    /// body.
     var isBroken: Bool { connection.http2 == .broken && !isPaused }
 
     /// Records that the server ended the HTTP/2 connection with an error (GOAWAY).
@@ -196,7 +202,8 @@ final class Attempt {
         return false
     }
 
-    /// Pauses for a delay, or until `proceed` if `delay` is `nil`. The body is no longer expected to end soon.
+    /// Pauses the delivery of the response for a delay, or until `proceed` if `delay` is `nil`. The body is no longer
+    /// expected to end soon.
     func wait(for delay: Duration?) {
         body?.pause(for: delay)
         if delay != nil { deadlineDidChange(self) }
@@ -274,8 +281,8 @@ final class Attempt {
         }
     }
 
-    /// The time at which the request was last sent, the start of the time to the head; `never` before that and after
-    /// the head.
+    /// The time at which the request was last sent, when the measured time to the response head begins; `never` before
+    /// that and after the head.
     private var requestTime: MonotonicTime {
         switch state {
         case .requested(let time), .challenged(_, _, let time): time

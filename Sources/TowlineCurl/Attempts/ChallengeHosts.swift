@@ -5,7 +5,7 @@ internal import TowlineCore
 /// password before it asks with a 401 response. Shared by all threads of a `CurlTransport`.
 final class ChallengeHosts: Sendable {
     private let origins = Mutex<Set<HTTPURL.Origin>>([])
-    /// `true` while the set is empty, which is the usual case: requests then take no lock.
+    /// `true` while no server is recorded, which is the usual case: requests then take no lock.
     private let isEmpty = Atomic<Bool>(true)
 
     /// Returns whether a server has asked for Digest authentication. It then gets no password before it sends a 401

@@ -10,7 +10,7 @@ struct DeadlineQueue {
 
     private var heap: [Attempt] = []
 
-    /// The earliest deadline; `never` if the queue is empty.
+    /// The earliest deadline of all attempts; `never` if the queue is empty.
     var next: MonotonicTime { heap.first?.deadline.time ?? .never }
 
     /// Sets the deadline of `attempt` and replaces the previous one. `never` removes the attempt.

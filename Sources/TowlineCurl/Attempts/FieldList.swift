@@ -5,7 +5,7 @@ internal import TowlineEngine
 /// The checked header fields of a request as a linked list of libcurl. The list is freed with the object.
 final class FieldList {
     let fields: HTTPFields
-    /// libcurl's list of the fields, for the option `CURLOPT_HTTPHEADER`.
+    /// The header fields as libcurl's list, for the option `CURLOPT_HTTPHEADER`.
     let pointer: UnsafeMutablePointer<curl_slist>
 
     /// Creates libcurl's list of the given fields. Throws `local` if a field could corrupt the request

@@ -8,7 +8,7 @@ internal import TowlineEngine
 struct HeadCollector {
     /// The result of processing a header line, which tells the caller how to continue.
     enum Step {
-        /// The line was accepted, and more lines follow.
+        /// The header line was accepted, and more lines follow.
         case more
         /// The final head is complete. The second value is how the end of its body is marked.
         case head(ResponseHead, AttemptEnd.Framing)
@@ -16,14 +16,16 @@ struct HeadCollector {
         case refused(TransportFailure)
     }
 
-    /// The maximum size in bytes of a response's interim heads (1xx), final head and trailers together.
+    /// The maximum size in bytes of a response's interim heads (1xx), final head and trailers together; a larger
+    /// response is refused.
     static let maximumBytes = 300 * 1024
-    /// The maximum number of fields in a response's interim heads, final head and trailers together.
+    /// The maximum number of fields in a response's interim heads, final head and trailers together; a response with
+    /// more is refused.
     static let maximumFields = 5000
-    /// The maximum number of interim heads (1xx) of a response.
+    /// The maximum number of interim heads (1xx) of a response; a response with more is refused.
     static let maximumInterimHeads = 20
 
-    /// The section of the response that the next line belongs to.
+    /// The section of the response (status line, fields or trailers) that the next header line belongs to.
     private enum Section {
         case statusLine
         case fields
@@ -36,16 +38,17 @@ struct HeadCollector {
     private var version = ResponseHead.Version.http1_1
     private var fields = HTTPFields()
     private var byteCount = 0
-    /// The number of bytes of all heads of the current response. `Splicing` uses it to find the beginning of the body.
+    /// The number of bytes of all heads (interim and final) of the current response. `Splicing` uses it to find the
+    /// beginning of the body.
     private(set) var responseByteCount = 0
     private var fieldCount = 0
     private var interimHeadCount = 0
     /// `true` if the last line was skipped; its continuation lines (obs-fold, RFC 9112 §5.2) are then skipped too.
     private var skipsFolded = false
-    /// `true` if a skipped line may have announced a transfer coding. Without another framing field, the head is then
-    /// refused.
+    /// `true` if a skipped line may have announced a transfer coding. Without another framing field, the response
+    /// fails.
     private var mayBeCoded = false
-    /// `true` to omit Content-Length from heads (`ConnectionOptions.ignoresLength`).
+    /// `true` to omit Content-Length from response heads (option `ConnectionOptions.ignoresLength`).
     private let ignoresLength: Bool
 
     init(ignoresLength: Bool = false) { self.ignoresLength = ignoresLength }
@@ -226,7 +229,7 @@ struct HeadCollector {
         UnsafeRawBufferPointer(rebasing: bytes[range])
     }
 
-    /// The message of a response 407, in which the proxy asks for a user name and a password.
+    /// The error message for a response with status 407, in which the proxy asks for a user name and a password.
     static let proxyCredentials =
         "the proxy requires a valid user name and password (407)."
         + " Give them with --proxy http://USER:PASSWORD@HOST:PORT"

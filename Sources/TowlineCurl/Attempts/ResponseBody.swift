@@ -17,8 +17,8 @@ final class ResponseBody {
 
     /// How the end of the body is marked: by a length or chunks, or by the end of the connection or stream.
     let framing: AttemptEnd.Framing
-    /// `true` if the status of the response head is 2xx. If HTTP/2 cannot prove the end of such a body, later requests
-    /// use HTTP/1.1.
+    /// `true` if the status of the response head is 2xx. If HTTP/2 cannot prove the end of the body of such a response,
+    /// later requests use HTTP/1.1.
     let hasSucceeded: Bool
     /// The transfer of the body by the kernel through a pipe; `nil` if libcurl delivers the whole body.
     var splicing: Splicing?
@@ -40,11 +40,12 @@ final class ResponseBody {
     /// over.
     var acceptsBytes: Bool { !isPaused && splicing?.isOffered != true }
 
-    /// Returns whether the receiver still waits for an early end of the body (`HeadDisposition.proceedBriefly`).
+    /// Returns whether the receiver still expects the body to end within its short time limit
+    /// (`HeadDisposition.proceedBriefly`).
     var isBrief: Bool { if case .running(within: _?) = delivery { true } else { false } }
 
-    /// The time until the pause ends, or until the receiver must be notified that the end is late; `nil` without such a
-    /// limit.
+    /// The time until the pause ends, or until the receiver must be notified that the end is late; `nil` if neither
+    /// applies.
     var timeLimit: Duration? {
         switch delivery {
         case .running(let limit): limit
@@ -55,7 +56,8 @@ final class ResponseBody {
     /// Sets the maximum time from the response head to the end of the body; `nil` for no limit.
     func expectEnd(within limit: Duration?) { delivery = .running(within: limit) }
 
-    /// Pauses for a delay, or until `endPause` if `delay` is `nil`. The body is no longer expected to end soon.
+    /// Pauses the delivery of the body for a delay, or until `endPause` if `delay` is `nil`. The body is no longer
+    /// expected to end soon.
     func pause(for delay: Duration?) { delivery = .paused(delay, end: nil) }
 
     /// Keeps the end of a response that became complete during a pause, for `endPause`.

@@ -184,7 +184,7 @@ extension ConnectionPool {
     }
 
     /// Checks that the file at the path `file` can be read, and throws a failure of the given kind if not. `what`
-    /// describes the file in the message, for example "cookie file".
+    /// describes the file in the error message, for example "cookie file".
     static func checkReadable(
         _ what: String, _ file: String, _ kind: TransportFailure.Kind = .local
     ) throws(TransportFailure) {

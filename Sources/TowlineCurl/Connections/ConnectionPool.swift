@@ -10,15 +10,16 @@ internal import TowlineEngine
 final class ConnectionPool {
     /// The use of the pool: the number of its running attempts, or the time since which none runs.
     private enum Use {
-        /// No attempt runs, since the given time.
+        /// No attempt (HTTP request) has used the pool since the given time.
         case idle(since: MonotonicTime)
-        /// The given number of attempts run: their handles were added to libcurl and not removed.
+        /// The pool runs the given number of attempts (HTTP requests): their handles were added to libcurl and not
+        /// removed.
         case running(Int)
     }
 
     /// The attempts that received body bytes in the current call of libcurl, which are notified when it returns.
     private struct Fed {
-        /// The attempt that received bytes last in this call of libcurl; `nil` if no attempt did.
+        /// The attempt (HTTP request) that received bytes last in this call of libcurl; `nil` if no attempt did.
         var last: Attempt?
         /// The attempts that the loop must act on because all available bytes were delivered: their receivers stopped
         /// them in `flush`, or libcurl is paused so that the kernel can move the rest of the body (`Splicing`).
@@ -27,7 +28,7 @@ final class ConnectionPool {
 
     /// The options of the pool's connections, with credentials only if requests may send them.
     let options: ConnectionOptions
-    /// The proxy of all connections of the pool; `nil` if they go to the server directly.
+    /// The proxy that all connections of the pool go through; `nil` if they go to the server directly.
     let proxy: ProxyAddress?
     /// The rule for sharing connections: each attempt has its own, or attempts are HTTP/2 streams of one or several.
     let sharing: ConnectionSharing
@@ -37,20 +38,21 @@ final class ConnectionPool {
     let multi: UnsafeMutableRawPointer
     /// The time at which libcurl must be called even if no socket is ready; `never` if libcurl has no timer.
     var timer = MonotonicTime.never
-    /// `true` if libcurl was called since the event loop last asked for finished attempts (`nextFinished`).
+    /// `true` if libcurl was called since the event loop last asked for finished attempts (HTTP requests) with
+    /// `nextFinished`.
     var isTouched = false
     /// `true` if no further attempt may start in the pool, because the server on its shared connection fell silent.
     var isRetired = false
     private var use = Use.idle(since: .now)
     private var fed = Fed()
-    /// The number of calls of libcurl that may have read from any of its sockets, or sent on one. After such a call,
-    /// `Splicing` checks again that libcurl read nothing from its socket.
+    /// The number of calls of libcurl that may have read from any of its sockets, or sent on one. After each of them,
+    /// `Splicing` (bodies moved by the kernel) checks that libcurl read no bytes of the body.
     private(set) var callCount = 0 { didSet { watch.mayHaveSent = true } }
 
     /// The record of the thread's sockets and the events that they are watched for.
     private let watch: SocketWatch
     private let idleHandles: IdleHandles
-    /// The maximum number of open connections, which was last set in libcurl.
+    /// The maximum number of open connections, idle or not, that was last set in libcurl.
     private var connectionLimit = 128
 
     /// Creates a pool without connections. Throws `tlsFileUnusable` or `local` if a file named in the options cannot be
@@ -102,7 +104,7 @@ final class ConnectionPool {
         }
     }
 
-    /// The number of attempts that run in this pool.
+    /// The number of attempts (HTTP requests) that run in this pool.
     private var runningCount: Int { if case .running(let count) = use { count } else { 0 } }
 
     /// The time at which the last running attempt was removed, or the pool was created; `nil` if attempts run.
@@ -115,7 +117,8 @@ final class ConnectionPool {
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, limit)
     }
 
-    /// Returns an easy handle with the pool's settings, reused or new, for `add`; `nil` if memory ran out.
+    /// Returns an easy handle with the pool's settings, reused or new, for the next attempt (`add`); `nil` if memory
+    /// ran out.
     func takeHandle() -> EasyHandle? {
         idleHandles.take { handle in
             handle.tellSockets(to: watch)
@@ -166,8 +169,8 @@ final class ConnectionPool {
         return curl_multi_add_handle(multi, handle.pointer) == CURLM_OK
     }
 
-    /// Reports to libcurl that a socket is ready for the events `ready`. Throws `local` if the multi handle failed; the
-    /// caller must then close the pool.
+    /// Reports to libcurl that a socket is ready for the events `ready`. Throws `local` if libcurl's multi handle
+    /// failed; the caller must then close the pool.
     func socketIsReady(_ socket: Int32, _ ready: EventPoll.Interest) throws(TransportFailure) {
         var events: Int32 = 0
         // libcurl finds an error or a hang-up when it reads and writes: bytes may be waiting before it.
@@ -177,8 +180,8 @@ final class ConnectionPool {
         try act(socket, events)
     }
 
-    /// Reports to libcurl that its timer expired. Throws `local` if the multi handle failed; the caller must then close
-    /// the pool.
+    /// Reports to libcurl that its timer expired. Throws `local` if libcurl's multi handle failed; the caller must then
+    /// close the pool.
     func timerIsDue() throws(TransportFailure) {
         timer = .never
         try act(CURL_SOCKET_TIMEOUT, 0)
@@ -236,7 +239,8 @@ final class ConnectionPool {
         return curl_easy_pause(attempt.handle.pointer, CURLPAUSE_CONT)
     }
 
-    /// Returns the next attempt that libcurl has finished, and libcurl's result code; `nil` if there is no further one.
+    /// Returns the next attempt that libcurl has finished, and libcurl's result code; `nil` after the last finished
+    /// one.
     func nextFinished() -> (Attempt, CURLcode)? {
         var remaining: Int32 = 0
         while let message = curl_multi_info_read(multi, &remaining) {

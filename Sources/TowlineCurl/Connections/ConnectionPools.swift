@@ -16,7 +16,7 @@ struct ConnectionPools {
 
     init(watch: SocketWatch) { self.watch = watch }
 
-    /// Returns the pool whose events carry a tag; `nil` if the pool was closed.
+    /// Returns the connection pool whose socket events carry this number (tag); `nil` if the pool was closed.
     func pool(tagged tag: UInt32) -> ConnectionPool? { all.first { $0.tag == tag } }
 
     /// Returns the pool of connections with the given options and sharing. Creates the pool if it does not exist or is
@@ -33,10 +33,12 @@ struct ConnectionPools {
         return pool
     }
 
-    /// Returns whether a pool has results to collect, so that the event loop must not wait for an event.
+    /// Returns whether a pool has finished attempts to collect from libcurl, so that the event loop must not wait for
+    /// an event.
     var mustRun: Bool { all.contains { $0.isTouched } }
 
-    /// The time at which the timer of a pool expires or a pool must be closed; `never` without such a time.
+    /// The time at which the timer of a pool expires or a pool must be closed; `never` if no timer runs and no pool
+    /// must be closed.
     var nextTime: MonotonicTime {
         var next = MonotonicTime.never
         for pool in all {

@@ -52,7 +52,7 @@ extension EasyHandle {
                 return descriptor
             }
 
-    /// Makes libcurl connect only to public addresses, for a handle without an attempt.
+    /// Makes libcurl connect only to public addresses, for a handle that runs no `Attempt`, such as that of a webhook.
     func refusePrivateAddresses() { _ = ccurl_set_open_socket_callback(pointer, Self.openPublicSocket) }
 
     private static let openPublicSocket:

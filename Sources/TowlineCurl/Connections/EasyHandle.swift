@@ -7,7 +7,7 @@ internal import TowlineCore
 /// Created for one set of connection options and reused for many attempts: only settings that differ between two
 /// attempts are set again. Confined to one engine thread, a thread that runs libcurl.
 final class EasyHandle {
-    /// The handle of libcurl (`CURL *`).
+    /// libcurl's own handle (`CURL *`), which is passed to its functions.
     let pointer: UnsafeMutableRawPointer
     /// The buffer for libcurl's error message, a C string; empty if libcurl reported no error.
     private let errorText: UnsafeMutableBufferPointer<CChar>
@@ -15,15 +15,15 @@ final class EasyHandle {
     private var fieldList: FieldList?
     /// The parsed URL of the request. libcurl's handle points to it, so it must stay alive.
     private let url = RequestURL()
-    /// The number of bytes that libcurl reads at once; 0 before the first `prepare`.
+    /// The number of bytes that libcurl reads with one call for this handle's request; 0 before the first `prepare`.
     private(set) var bufferSize = 0
     /// The record of how a TLS connection watched by `watchCloseNotify` ends; `nil` if no connection is watched.
     private var closeWatch: UnsafeMutablePointer<ccurl_close_watch>?
-    /// `true` once libcurl's trace is on, which reports GOAWAY (`watchGoAway`).
+    /// `true` once libcurl's trace of the request is on, which reports GOAWAY (`watchGoAway`).
     private var watchesGoAway = false
-    /// `true` if the next request must open a new connection (`requireFreshConnection`).
+    /// `true` if the next request must open a new connection, because a reused one failed (`requireFreshConnection`).
     private var needsFreshConnection = false
-    /// The addresses of the attempt's host in place of a DNS lookup; `nil` without such addresses. libcurl's handle
+    /// The addresses of the attempt's host in place of a DNS lookup; `nil` if DNS supplies them. libcurl's handle
     /// points to them, so they must stay alive.
     private var addresses: UnsafeMutablePointer<curl_slist>?
 
@@ -138,7 +138,7 @@ final class EasyHandle {
     /// Sets a numeric option of libcurl. Ignores an option that this libcurl was built without.
     func set(_ option: CURLoption, _ value: Int) { _ = ccurl_set_long(pointer, option, value) }
 
-    /// Sets a text option; libcurl keeps a copy. `nil` removes the text.
+    /// Sets a text option of libcurl, which keeps a copy. `nil` removes the text.
     func set(_ option: CURLoption, _ value: String?) {
         guard let value else { return _ = ccurl_set_string(pointer, option, nil) }
         ByteText.withCString(value) { _ = ccurl_set_string(pointer, option, $0) }

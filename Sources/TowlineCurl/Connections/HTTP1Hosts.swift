@@ -6,7 +6,7 @@ internal import TowlineEngine
 /// The servers (scheme, host and port) that Towline uses HTTP/1.1 for because HTTP/2 failed there (docs/http-rules.md).
 /// Shared by all threads of a `CurlTransport`.
 final class HTTP1Hosts: Sendable {
-    /// The record of one server where HTTP/2 failed, and the time at which the record expires.
+    /// The record of one server (scheme, host and port) where HTTP/2 failed, and the time at which the record expires.
     private struct Entry {
         var end: MonotonicTime
         /// `true` if the server has sent a response over HTTP/1.1, which proves that it speaks HTTP/1.1.
@@ -15,7 +15,8 @@ final class HTTP1Hosts: Sendable {
         var isRefused = false
     }
 
-    /// The lifetime of an entry. Afterwards Towline tries HTTP/2 again, because a server may be repaired.
+    /// The duration of the use of HTTP/1.1 for a server after a failure of HTTP/2. Afterwards Towline tries HTTP/2
+    /// again, because a server may be repaired.
     private static let life = Duration.seconds(600)
 
     private let entries = Mutex<[HTTPURL.Origin: Entry]>([:])
@@ -105,7 +106,7 @@ extension AttemptLoop {
     }
 }
 
-/// The recognition of failures that HTTP/2 itself caused.
+/// The function that recognizes failures of requests that HTTP/2 itself caused, not the network.
 extension FailureTable {
     /// Returns whether an attempt over HTTP/2 failed because of HTTP/2, not because of the network.
     ///

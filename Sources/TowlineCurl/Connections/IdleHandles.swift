@@ -3,14 +3,14 @@ import CCurl
 /// The easy handles of a connection pool that run no request, kept for reuse, and the TLS sessions that all handles of
 /// the pool share. Confined to one engine thread, a thread that runs libcurl.
 final class IdleHandles {
-    /// libcurl's share handle, which keeps the TLS sessions.
+    /// libcurl's share handle, which keeps the TLS sessions for all easy handles of the pool.
     private let share: UnsafeMutableRawPointer
     private var handles: [EasyHandle] = []
 
     /// The maximum number of handles kept for reuse: creating a handle costs about 20 µs and 5 KiB.
     private static let maximum = 64
 
-    /// Creates an empty collection and the store of TLS sessions; `nil` if memory ran out.
+    /// Creates an empty collection of easy handles and the store of TLS sessions; `nil` if memory ran out.
     init?() {
         guard let share = curl_share_init() else { return nil }
         self.share = share
@@ -43,6 +43,6 @@ final class IdleHandles {
         }
     }
 
-    /// Frees the kept handles. Called before the multi handle of the pool is freed.
+    /// Frees the easy handles that were kept for reuse. Called before the multi handle of the pool is freed.
     func removeAll() { handles.removeAll() }
 }

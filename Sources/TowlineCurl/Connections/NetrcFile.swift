@@ -34,7 +34,7 @@ package struct NetrcFile {
         return bytes
     }
 
-    /// Returns whether the file has an entry for a host, so that a request to the host may carry its password.
+    /// Returns whether the netrc file has an entry for a host, so that a request to the host may carry its password.
     func names(_ host: String) -> Bool { Self.names(host, in: content) }
 
     /// Returns whether the content of a netrc file has an entry `machine HOST` outside of comments.

@@ -33,7 +33,7 @@ struct ProxyEnvironment: Sendable {
         exceptions = first("no_proxy", "NO_PROXY")?.address ?? ""
     }
 
-    /// Returns the proxies that the environment variables of this process name now.
+    /// Returns the proxies that the environment variables of this process name at the time of the call.
     static func current() -> ProxyEnvironment {
         ProxyEnvironment { name in getenv(name).map { String(cString: $0) } }
     }

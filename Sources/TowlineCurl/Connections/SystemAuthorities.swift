@@ -8,7 +8,7 @@ enum SystemAuthorities {
     /// OpenSSL.
     static let file = ccurl_openssl_authorities()?.pointee.cainfo.map { String(cString: $0) }
 
-    /// `true` if libcurl needs only the directory, because the file has no further certificates.
+    /// `true` if libcurl needs only the directory, because the system's file has no further certificates.
     ///
     /// If libcurl has both, it reads the whole file again for each connection, which takes longer than the rest of the
     /// TLS handshake. OpenSSL reads only the needed certificates of a directory.

@@ -7,7 +7,8 @@ internal import TowlineEngine
 /// close the connection, or send an alert that is lost with it, so no result code of libcurl reports the cause.
 /// `FailureTable` looks up the cause here.
 enum CertificateRequests {
-    /// The numbers (`AttemptID.value`) of these attempts, the oldest first; at most the latest `most`.
+    /// The numbers (`AttemptID.value`) of attempts whose server asked for a client certificate and received none, the
+    /// oldest first; at most the latest `most`.
     private static let attempts = Mutex<[UInt64]>([])
     private static let most = 256
     /// The index under which the number of an attempt is stored in OpenSSL's contexts (`SSL_CTX`). The data is a

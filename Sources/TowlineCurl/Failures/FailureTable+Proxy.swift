@@ -4,7 +4,7 @@ internal import TowlineEngine
 
 /// The functions that find the failure of a request through a proxy: of the proxy, or of its connection to the server.
 extension FailureTable {
-    /// The message for users of a failed SOCKS handshake.
+    /// The error message for users if the SOCKS handshake with the proxy failed.
     static let socksFailed =
         "the SOCKS proxy did not open a connection to the server (the SOCKS handshake failed)"
 
@@ -69,7 +69,7 @@ extension FailureTable {
 }
 
 extension ConnectionPool {
-    /// The name of the proxy for messages and, if its address is from the environment, of the variable.
+    /// The name of the proxy for error messages and, if its address is from the environment, of the variable.
     var proxyName: String {
         let source = options.proxyVariable.map { " (\($0))" } ?? ""
         return "the proxy \(proxy?.place ?? "")\(source)"
@@ -77,7 +77,7 @@ extension ConnectionPool {
 }
 
 extension EasyHandle {
-    /// Returns whether the attempt opened a connection, to the proxy if one is used.
+    /// Returns whether the handle's request opened a connection, to the proxy if one is used.
     fileprivate var hasConnected: Bool {
         var microseconds: curl_off_t = 0
         return ccurl_get_offset(pointer, CURLINFO_CONNECT_TIME_T, &microseconds) == CURLE_OK && microseconds > 0

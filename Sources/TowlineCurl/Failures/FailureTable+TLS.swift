@@ -5,7 +5,7 @@ internal import TowlineEngine
 /// The function that recognizes permanent failures of TLS, which another attempt cannot avoid, by OpenSSL's texts of
 /// alerts and errors (RFC 8446 §6.2).
 extension FailureTable {
-    /// The failure of a request whose server requires a client certificate.
+    /// The failure of a request whose server requires a client certificate and received none.
     static let certificateRequired = TransportFailure(
         .clientCertificateRefused,
         "the server requires a client certificate. Give it with --cert FILE, and its key with --key FILE")

@@ -6,12 +6,13 @@ internal import TowlineEngine
 /// The meaning of libcurl's result codes for an attempt (HTTP request): one row per code, with a text for users and one
 /// kind of failure per phase. A phase is connecting, waiting for the response head, or receiving the body.
 enum FailureTable {
-    /// A row of the table: the kind of failure while connecting, before the head was complete, and in the body.
+    /// A row of the table for one result code of libcurl: the kind of failure while connecting, before the head was
+    /// complete, and in the body.
     struct Row {
         let connecting: TransportFailure.Kind
         let requested: TransportFailure.Kind
         let body: TransportFailure.Kind
-        /// The text for users that explains the failure. libcurl's own message follows it in parentheses.
+        /// The text for users that explains the failure of this row. libcurl's own message follows it in parentheses.
         let reason: String
 
         init(
@@ -24,11 +25,12 @@ enum FailureTable {
             self.reason = reason
         }
 
-        /// Creates a row for a code that means the same kind of failure in all phases.
+        /// Creates a row for a result code of libcurl that means the same kind of failure in all phases.
         init(_ kind: TransportFailure.Kind, _ reason: String) { self.init(kind, kind, kind, reason) }
     }
 
-    /// The rows, by libcurl's result code. A code without a row cannot come from an HTTP request and becomes `other`.
+    /// The rows of the table, by libcurl's result code. A code without a row cannot come from an HTTP request and
+    /// becomes `other`.
     static let rows: [CURLcode.RawValue: Row] = [
         CURLE_UNSUPPORTED_PROTOCOL.rawValue: Row(
             .local, .malformed, .malformed,
@@ -123,12 +125,12 @@ enum FailureTable {
             .local, "this machine cannot wait for network data: the system call poll(2) failed"),
     ]
 
-    /// The message for users if memory ran out.
+    /// The error message for users if a request failed because memory ran out.
     static let outOfMemory = "this machine has no free memory left for the request"
-    /// The message for users if libcurl could not be initialized.
+    /// The error message for users if a request failed because libcurl could not be initialized.
     static let cannotStart =
         "the network library libcurl cannot start on this machine, possibly because memory is low"
-    /// The message for users if the host name of the server does not resolve.
+    /// The error message for users if the host name of the server does not resolve.
     static let hostNotFound =
         "cannot resolve the host name of the server: the name is wrong, or the network or DNS is down"
     private static let notPublic =
@@ -201,7 +203,8 @@ enum FailureTable {
         return explained(TransportFailure(kind, row.reason + way), detail)
     }
 
-    /// Adds libcurl's own message to a failure. The message has the details: addresses, times, the error of OpenSSL.
+    /// Adds libcurl's own message to the text of a failure, in parentheses. The message has the details: addresses,
+    /// times, the error of OpenSSL.
     private static func explained(_ failure: TransportFailure, _ detail: String?) -> TransportFailure {
         guard let detail else { return failure }
         return TransportFailure(failure.kind, "\(failure.message) (\(detail))")
@@ -212,7 +215,8 @@ enum FailureTable {
         return TransportFailure(.other, "the request to the server failed: libcurl error \(code.rawValue) (\(text))")
     }
 
-    /// Returns the failure if it depends on more than libcurl's result code; `nil` if the code alone describes it.
+    /// Returns the failure of an attempt if it depends on more than libcurl's result code; `nil` if the code alone
+    /// describes it.
     private static func special(_ attempt: Attempt, _ code: CURLcode) -> TransportFailure? {
         let handle = attempt.handle
         switch code {

@@ -107,8 +107,8 @@ extension AttemptLoop {
         Glibc.close(descriptor)
     }
 
-    /// Records which addresses of the host failed with the end of an attempt, so that the next attempt begins with
-    /// another one.
+    /// Records which addresses of the host failed in an attempt that has ended with `end`, so that the next attempt
+    /// begins with another address.
     func noteAddresses(of attempt: Attempt, _ end: AttemptEnd) {
         guard let race = attempt.addresses.race, let endpoint = attempt.addresses.endpoint else { return }
         let wasConnecting = !race.isEnded

@@ -14,21 +14,22 @@ final class AttemptLoop {
     /// The queue of Swift tasks that became ready at the end of a small file and then run on this thread.
     private let tasks: LocalRunQueue
     let context: EngineContext
-    /// Called at the end of each attempt, so that the transport knows the load of this thread.
+    /// A closure that is called at the end of each attempt (HTTP request), so that the transport knows the load of this
+    /// thread.
     private let attemptDidEnd: () -> Void
 
-    /// The running attempts of this thread, by their identifiers.
+    /// The running attempts (HTTP requests) of this thread, by their identifiers.
     private(set) var attempts: [AttemptID: Attempt] = [:]
     private var pools: ConnectionPools
     private var fieldLists = RecentFieldLists()
     /// `true` once the system refused libcurl a thread to resolve a host name. Host names are then resolved on this
     /// thread.
     private var lacksResolverThread = false
-    /// The deadlines of the running attempts, the earliest first.
+    /// The deadlines of the running attempts (HTTP requests), such as timeouts, the earliest first.
     var deadlines = DeadlineQueue()
-    /// The addresses of hosts, with those that failed within the last 60 seconds.
+    /// The record of the addresses of hosts, with those that failed within the last 60 seconds.
     var book = AddressBook()
-    /// Looks up the addresses of a host on another thread, which posts them to this thread (`learn`).
+    /// A closure that looks up the addresses of a host on another thread, which posts them to this thread (`learn`).
     let lookUp: (AddressBook.Endpoint) -> Void
     /// The sockets whose events the loop handles instead of libcurl, with the attempt of each: sockets that connect in
     /// parallel with libcurl's (`AddressRace`), and connections that the kernel moves a body from (`Splicing`).
@@ -47,7 +48,8 @@ final class AttemptLoop {
         self.attemptDidEnd = attemptDidEnd
     }
 
-    /// Waits for events if `mayWait`, and handles all events and deadlines that are due. One turn of the loop.
+    /// Makes one turn of the loop: waits for events if `mayWait`, and handles all events and deadlines that are due.
+    /// Returns whether another thread woke the loop (`EventPoll.wake`).
     func turn(mayWait: Bool) -> Bool {
         watch.sendGathered()
         let woken = poll.wait(milliseconds: mayWait ? timeToWait() : 0) { event in
@@ -158,7 +160,7 @@ final class AttemptLoop {
         }
     }
 
-    /// Ends an attempt as cancelled. Ignores an unknown identifier.
+    /// Ends an attempt (HTTP request) as cancelled. Ignores an unknown identifier.
     func cancel(_ id: AttemptID) {
         guard let attempt = attempts[id] else { return }
         retireIfSilent(attempt)
@@ -166,14 +168,14 @@ final class AttemptLoop {
     }
 
     /// Resumes a paused attempt, even during a delay: the receiver pauses again if that is too early. If the attempt is
-    /// not paused, gives the receiver the chance to process bytes that it gathered (`AttemptReceiver.flush`).
+    /// not paused, gives the receiver the chance to process bytes that it has collected (`AttemptReceiver.flush`).
     func proceed(_ id: AttemptID) {
         guard let attempt = attempts[id] else { return }
         guard !attempt.isPaused else { return resume(attempt) }
         if attempt.body?.hasBytes == true, attempt.splicedSocket == nil, !attempt.rests() { end(attempt, .stopped) }
     }
 
-    /// Ends all attempts as cancelled and closes all connections.
+    /// Ends all attempts (HTTP requests) as cancelled and closes all connections.
     func stop() {
         // An `ended` callback must not find a partly closed loop. Attempts that the callback starts go to another
         // thread.
@@ -294,15 +296,16 @@ final class AttemptLoop {
     }
 }
 
-/// The rule for the number of bytes that an attempt (HTTP request) reads at once.
+/// The rule for the number of bytes that an attempt (HTTP request) reads with one call.
 package enum BufferPolicy {
-    /// The default size in bytes: 1 KiB less than the capacity of `WriteStage`, which is eleven pieces of 16 KiB. The
-    /// last piece of a read is then shorter than the others and marks the end of the read.
+    /// The default size in bytes: 1 KiB less than the capacity of `WriteStage`, the buffer for bytes on their way to
+    /// the disk: eleven pieces of 16 KiB. The last piece of a read is then shorter than the others and marks the end of
+    /// the read.
     package static let usual = WriteStage.size - 1024
 
-    /// Returns the number of bytes that a new attempt reads at once, at most `maximum`, if `running` attempts then run
-    /// on the thread. Large buffers save system calls where few attempts run; small ones save memory where thousands
-    /// do.
+    /// Returns the number of bytes that a new attempt reads with one call, at most `maximum`, if `running` attempts
+    /// then run on the thread. Large buffers save system calls where few attempts run; small ones save memory where
+    /// thousands do.
     static func size(upTo maximum: Int, running: Int) -> Int {
         switch running {
         case ...4: maximum

@@ -2,7 +2,7 @@
     import CCurl
     import Glibc
 
-    /// Waits for many descriptors at once with epoll(7), level-triggered: the cost does not grow with the number of
+    /// Waits for events on many descriptors with epoll(7), level-triggered: the cost does not grow with the number of
     /// silent descriptors. One engine thread waits; any thread may call `wake`.
     ///
     /// `@unchecked Sendable`: `wake` is one system call on a descriptor. Only the waiting thread uses the rest,
@@ -48,7 +48,8 @@
             buffer = .allocate(capacity: 256)
         }
 
-        /// Watches `descriptor` for `interest`, which replaces the previous interest. Its events carry `tag`.
+        /// Watches `descriptor` for `interest`, which replaces the previous interest. Each of its events carries the
+        /// number `tag`.
         ///
         /// - Parameter isNew: `true` if the descriptor was not watched; a wrong value costs a system call.
         /// - Returns: `false` if the kernel refuses, which happens only for lack of memory.
@@ -89,7 +90,7 @@
             _ = write(alarm, &one, 8)
         }
 
-        /// Closes the descriptors. No other method may be called afterwards.
+        /// Closes the descriptors of the wait and of `wake`. No other method may be called afterwards.
         func close() {
             Glibc.close(alarm)
             Glibc.close(poll)

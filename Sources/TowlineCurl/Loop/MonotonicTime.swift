@@ -11,7 +11,7 @@ struct MonotonicTime: Comparable {
         return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// The latest possible time, for deadlines that never expire and times that are not set.
+    /// The latest possible time, for deadlines that never expire and for points in time that are not set.
     static let never = MonotonicTime(nanoseconds: .max)
 
     /// The time since the clock's start, an unspecified point in the past, for code that measures with `Duration`.

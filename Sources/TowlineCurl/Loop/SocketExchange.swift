@@ -8,13 +8,13 @@ package struct SocketExchange: Sendable {
     private let socket: String
     private let timeout: Duration
 
-    /// An HTTP request to the service.
+    /// An HTTP request to the service on this machine.
     package struct Request: Hashable, Sendable {
         /// The HTTP method, such as `GET`.
         package var method: String
         /// The path and query of the URL, such as `/path?name=value`.
         package var target: String
-        /// The body, in JSON; `nil` for a request without a body.
+        /// The body of the request, in JSON; `nil` for a request without a body.
         package var body: [UInt8]?
 
         /// Creates a request with a method, the path and query, and a body in JSON; `nil` for no body.
@@ -25,11 +25,11 @@ package struct SocketExchange: Sendable {
         }
     }
 
-    /// A complete HTTP response of the service.
+    /// A complete HTTP response of the service on this machine.
     package struct Answer: Hashable, Sendable {
         /// The HTTP status code, such as 200.
         package var status: Int
-        /// The body of the response.
+        /// The bytes of the response's body.
         package var body: [UInt8]
     }
 
@@ -79,7 +79,7 @@ private final class Exchange {
     private var body: [UInt8] = []
     private var handle: UnsafeMutableRawPointer?
     private var descriptor: curl_socket_t = -1
-    /// The user ID of the process that listens, if it is neither this user nor root; otherwise `nil`.
+    /// The user ID of the process that listens on the socket, if it is neither this user nor root; otherwise `nil`.
     private var foreignOwner: UInt32?
     /// The maximum length in bytes of the response's body.
     private static let maximumBody = 64 << 20

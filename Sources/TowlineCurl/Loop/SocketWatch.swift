@@ -32,10 +32,11 @@ final class SocketWatch {
     private var sockets: [Socket] = []
     /// The descriptors of idle connections on which an event occurred: bytes that belong to no response, or the end.
     private var disturbed: Set<Int32> = []
-    /// The descriptors whose sends the kernel holds back until `sendGathered`, the latest last.
+    /// The descriptors whose small sends the kernel holds back, to combine them, until `sendGathered`; the latest last.
     private var gathering: [Int32] = []
-    /// The maximum number of connections that gather sends. Each costs a system call after every call of libcurl, even
-    /// while idle. The number is above `ConnectionSharing.connections`, the connections of one host.
+    /// The maximum number of connections whose small sends the kernel combines (gathers). Each costs a system call
+    /// after every call of libcurl, even while idle. The number is above `ConnectionSharing.connections`, the
+    /// connections of one host.
     static let mostGathering = 16
     /// `true` if libcurl was called since the last `sendGathered`, so it may have sent bytes.
     var mayHaveSent = false
@@ -86,7 +87,8 @@ final class SocketWatch {
         gathering.append(descriptor)
     }
 
-    /// Sends the bytes that the kernel holds back on connections with gathered sends. Later sends are held back again.
+    /// Sends the bytes that the kernel holds back on connections whose small sends it combines (gathers) into fewer TCP
+    /// segments. Later sends are held back again.
     func sendGathered() {
         guard mayHaveSent else { return }
         mayHaveSent = false
@@ -99,8 +101,8 @@ final class SocketWatch {
         return setsockopt(descriptor, Int32(IPPROTO_TCP), option, &value, socklen_t(MemoryLayout<Int32>.size)) == 0
     }
 
-    /// Watches a socket for `interest`, which replaces its previous interest. `tag` is the number that its events
-    /// carry.
+    /// Watches a socket for the events `interest`, which replace those watched before. `tag` is the number that its
+    /// events carry.
     ///
     /// - Returns: `false` if the kernel refuses, which happens only for lack of memory.
     func want(_ interest: EventPoll.Interest, of descriptor: Int32, tag: UInt32) -> Bool {
@@ -118,7 +120,7 @@ final class SocketWatch {
         return true
     }
 
-    /// Watches a socket that took over the descriptor of another one, until it can be written. The kernel does not
+    /// Watches a socket that took over the descriptor of another socket, until it can be written. The kernel does not
     /// watch the new socket yet. Returns `false` if the kernel refuses, for lack of memory.
     func replaced(_ descriptor: Int32, tag: UInt32) -> Bool {
         opened(descriptor)

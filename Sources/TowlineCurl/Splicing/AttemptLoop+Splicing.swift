@@ -14,7 +14,8 @@ extension AttemptLoop {
         resumeSplicing(attempt)
     }
 
-    /// Watches the socket of a spliced body, and moves the bytes that are available.
+    /// Watches the socket of a body that the kernel moves through a pipe (splices), and moves the bytes that are
+    /// available.
     func resumeSplicing(_ attempt: Attempt) {
         guard let socket = attempt.splicedSocket else { return }
         guard watch.want(.read, of: socket, tag: attempt.pool.tag) else {
@@ -24,7 +25,8 @@ extension AttemptLoop {
         moveSpliced(attempt)
     }
 
-    /// Moves the available bytes of a spliced body. Called when the socket is ready.
+    /// Moves the available bytes of a body from the socket through the pipe to the receiver. Called when the socket is
+    /// ready.
     func moveSpliced(_ attempt: Attempt) {
         guard let splicing = attempt.body?.splicing, let socket = splicing.socket else { return }
         switch splicing.move(callCount: attempt.pool.callCount) {

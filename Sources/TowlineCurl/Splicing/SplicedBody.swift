@@ -11,11 +11,11 @@ internal import TowlineCore
 final class SplicedBody {
     /// The result of `receive`, which moves bytes from the socket into the pipe.
     enum Step {
-        /// Some bytes are in the pipe, and the receiver can take them.
+        /// Some bytes of the body were moved into the pipe, and the receiver can take them.
         case moved
-        /// No bytes are available yet: wait for the socket.
+        /// No bytes of the body are available yet: wait for the socket.
         case nothing
-        /// The connection was closed before the end of the body.
+        /// The server closed the connection before the end of the body.
         case closed
         /// Bytes arrive too fast to get consistent numbers from the kernel, so none was moved; the socket is ready
         /// again immediately.
@@ -23,7 +23,7 @@ final class SplicedBody {
         /// The number of bytes read from the socket differs from the number delivered: TLS, a proxy, an earlier
         /// response or libcurl took some. The body must not continue.
         case disturbed
-        /// The system call failed with this `errno`.
+        /// The system call that moves the bytes failed with this `errno`.
         case failed(Int32)
     }
 
@@ -38,8 +38,8 @@ final class SplicedBody {
     private var taken: Int64
     /// The value of `taken` at the end of the body: the body is complete once it is reached.
     private let end: Int64
-    /// The number of libcurl's calls when the kernel last confirmed `taken`; `nil` before the first check. After a
-    /// further call, the kernel is asked again.
+    /// The number of libcurl's calls when the kernel last confirmed `taken`, the number of bytes read from the socket;
+    /// `nil` before the first check. After a further call, the kernel is asked again.
     private var provenAt: Int?
 
     /// The descriptor of the pipe's read end, which the receiver reads from.

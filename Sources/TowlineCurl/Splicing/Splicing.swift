@@ -10,7 +10,7 @@ internal import TowlineEngine
 final class Splicing {
     /// The result of `move`: what the event loop must do.
     enum Step {
-        /// No bytes are available: call `move` again when the socket is ready.
+        /// No bytes of the body are available: call `move` again when the socket is ready.
         case wait
         /// Pause the attempt, for a duration, or until `Transport.proceed` if the duration is `nil`.
         case pause(Duration?)
@@ -19,7 +19,7 @@ final class Splicing {
 
     /// The way in which the body is delivered, by libcurl or by the kernel.
     private enum Mode {
-        /// libcurl delivers the body. The policy decides when the kernel takes over.
+        /// libcurl delivers the body. The policy measures the rate and decides when the kernel takes over.
         case measuring(SplicePolicy)
         /// libcurl is paused, so that the kernel can take over. libcurl believes that the last piece was not taken,
         /// although the receiver has it: a pause from outside the callback could let libcurl read once more.
@@ -65,7 +65,8 @@ final class Splicing {
 
     // MARK: While libcurl delivers the body
 
-    /// Returns the bytes of a piece from libcurl that the receiver does not have.
+    /// Returns the bytes of a piece from libcurl without those that the receiver already has: libcurl repeats bytes
+    /// after a pause.
     func newBytes(of piece: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let count = min(known, piece.count)
         // If the receiver takes none of the other bytes, libcurl delivers the whole piece again.

@@ -24,8 +24,8 @@ struct WebhookPost: Sendable {
     /// The maximum number of bytes of the response's body that are read.
     private static let maximumBodyLength = 64 << 10
 
-    /// Sends the message and returns the head of the response. A complete head counts even if the body fails. Setting
-    /// `flag` aborts the request within about a second.
+    /// Sends the webhook message and returns the head of the response. A complete head counts even if the body fails.
+    /// Setting `flag` aborts the request within about a second.
     func perform(_ flag: CancelFlag) -> Result<ResponseHead, TransportFailure> {
         let fields = HTTPFields([
             ("User-Agent", "towline/\(TowlineVersion.text)"), ("Content-Type", "application/json"),

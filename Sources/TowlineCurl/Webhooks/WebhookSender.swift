@@ -26,7 +26,8 @@ package struct WebhookSender: Sendable {
         self.timeout = timeout
     }
 
-    /// Sends the message and returns when the server has responded with 2xx. Blocks no cooperative thread.
+    /// Sends the webhook message, which reports an event of a download, and returns when the server has responded with
+    /// 2xx. Blocks no cooperative thread.
     ///
     /// - Throws: `webhookFailed`, with the status if a response was received, when the server refuses (3xx, 4xx other
     ///   than 408, 425 and 429), is not trusted, or all tries failed; `cancelled` if the task was cancelled.
@@ -64,7 +65,8 @@ package struct WebhookSender: Sendable {
         "the webhook to \(url) was cancelled, so it may not have reached the server"
     }
 
-    /// The failure of one try to deliver a message: whether another try may succeed, and how long to wait before it.
+    /// The failure of one try to deliver a webhook message: whether another try may succeed, and how long to wait
+    /// before it.
     private struct Failure {
         var reason: String
         var isPermanent: Bool

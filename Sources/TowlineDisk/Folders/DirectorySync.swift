@@ -5,7 +5,8 @@ internal import TowlineCore
 /// Syncs one directory, which makes the names in it durable, unless no name changed since its last sync here. The
 /// files of a list that are already finished thus need one sync of their directory, and not one each.
 final class DirectorySync: Sendable {
-    /// The change time of the directory before its last sync; `nil` if the next sync is needed in any case.
+    /// The change time that the directory had before its last sync: while it is unchanged, no sync is needed. `nil` if
+    /// the next sync is needed in any case.
     private let synced = Mutex<Duration?>(nil)
 
     /// Makes the names in `folder` durable that exist at the time of the call. Throws if the sync fails.

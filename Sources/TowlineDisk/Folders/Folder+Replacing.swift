@@ -1,9 +1,11 @@
 import Glibc
 internal import TowlineCore
 
-/// The check whether a download may replace or follow the file that has its final name.
+/// The check whether a file that has the final name of a download may stay there, be replaced, or must make the
+/// download fail.
 extension Folder {
-    /// Throws an error if a download cannot replace or may not follow the file `name`.
+    /// Throws an error if a directory, FIFO, socket or device has the name `name`, or a symbolic link to a FIFO, socket
+    /// or device. If the download replaces the file, also throws for any other symbolic link.
     ///
     /// - Parameter isReplaced: `true` if the download replaces an existing file.
     func checkReplaceable(_ name: String, isReplaced: Bool) throws(TowlineError) {

@@ -6,17 +6,18 @@ internal import TowlineCore
 /// An open directory with the files of downloads. Names are looked up through its descriptor, even after the directory
 /// is moved.
 final class Folder: Sendable {
-    /// The path with which the directory was opened.
+    /// The path with which the directory was opened, for messages and errors that name a file in it.
     let path: String
     let descriptor: Descriptor
     /// The identity of the directory on its file system, which does not depend on its path.
     let identity: FileIdentity
-    /// The ID of the user, the directory's owner, whose files in this directory are trusted in addition to our own;
-    /// `nil` if this ID stands for several users.
+    /// The ID of the user who owns the directory. Files of this user in it are trusted in addition to our own; `nil` if
+    /// this ID stands for several users.
     private let owner: UInt32?
-    /// The magic number of the file system (statfs(2)); `nil` until it is needed.
+    /// The magic number that identifies the type of the directory's file system (statfs(2)); `nil` until it is needed.
     private let type = Mutex<Int64?>(nil)
-    /// `true` once the file system refused to create an unnamed file or to name one, so that it is not asked again.
+    /// `true` once the file system refused to create an unnamed file or to name one, so that later downloads do not try
+    /// again.
     private let lacksUnnamed = Atomic<Bool>(false)
     /// `true` if the directory has a default ACL (acl(5)), which decides the access rights of new files.
     let hasDefaultRights: Bool
@@ -80,10 +81,10 @@ final class Folder: Sendable {
         machine.on(disk: BootIdentity.diskSequence(of: identity.device, descriptor.syscall))
     }
 
-    /// Returns the path of a name in this directory, for messages to the user.
+    /// Returns the path of the file with this name in the directory, for messages to the user.
     func path(of name: String) -> String { Folder.path(of: name, in: path) }
 
-    /// Returns the path of the name `name` in a directory.
+    /// Returns the path of the file `name` in the directory with the path `directory`, for messages to the user.
     static func path(of name: String, in directory: String) -> String {
         directory == "/" ? "/" + name : directory + "/" + name
     }
@@ -189,7 +190,8 @@ final class Folder: Sendable {
         return true
     }
 
-    /// Returns the status of the file under a name; `nil` if the name is free. Does not follow a link.
+    /// Returns the status of the file with this name in the directory, such as its length and owner; `nil` if the name
+    /// is free. Does not follow a link.
     func status(of name: String) throws(TowlineError) -> FileStatus? {
         var status = FileStatus()
         let code = try call { $1.status($0, name, &status) }
@@ -204,13 +206,13 @@ final class Folder: Sendable {
         return there.identity == (try file.identity())
     }
 
-    /// Renames a file and replaces any file that has the new name.
+    /// Renames a file within the directory and replaces any file that has the new name.
     func rename(_ from: String, over to: String) throws(TowlineError) {
         let code = try call { $1.rename($0, from, to, keeps: false) }
         guard code >= 0 else { throw .renaming(path(of: from), to: to, -code) }
     }
 
-    /// Renames a file if the new name is free.
+    /// Renames a file within the directory if the new name is free.
     ///
     /// If the file system cannot do that in one step, adds the new name as a link and then removes the old one: a crash
     /// in between leaves two names of one file, which the next run corrects when it examines the destination
@@ -245,7 +247,7 @@ final class Folder: Sendable {
         throw .occupied(path(of: base))
     }
 
-    /// Removes a file. Does nothing if the file does not exist.
+    /// Removes the file with this name from the directory. Does nothing if the file does not exist.
     func remove(_ name: String) throws(TowlineError) {
         let code = try call { $1.unlink($0, name) }
         guard code >= 0 || code == -ENOENT else { throw .removing(path(of: name), -code) }

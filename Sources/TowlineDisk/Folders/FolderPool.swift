@@ -12,7 +12,7 @@ final class FolderPool: Sendable {
         var seen: Duration
     }
 
-    /// The directory that was opened last, which stays open between downloads.
+    /// The directory that was opened last, which stays open so that the next download into it needs no lookup.
     private struct Latest {
         let path: String
         let folder: Folder
@@ -31,9 +31,10 @@ final class FolderPool: Sendable {
     /// The directory that was opened last, kept open between downloads so that the next one finds it without a lookup;
     /// `nil` unless `keepsLatest`.
     private let latest = Mutex<Latest?>(nil)
-    /// `true` to keep the directory that was opened last open between downloads.
+    /// `true` to keep the directory that was opened last open between downloads, so that the next download needs no
+    /// lookup.
     private let keepsLatest: Bool
-    /// The index of each directory's unfinished downloads. At most 64 are kept: few are in use at once.
+    /// The index of each directory's unfinished downloads. At most 64 are kept: few are in use at the same time.
     private let indices = Mutex<[(folder: FileIdentity, index: JournalIndex)]>([])
 
     init(

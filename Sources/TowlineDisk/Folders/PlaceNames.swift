@@ -3,10 +3,10 @@ internal import TowlineCore
 /// The names that the files of one download have in its directory: the complete file, the part file, the journal, and
 /// temporary files.
 struct PlaceNames: Sendable {
-    /// The final name, which only the complete file gets.
+    /// The final name of the download's file, which only the complete file gets.
     let final: String
-    /// The common prefix of the names of an unfinished download's files, such as `stem.tow`: the final name,
-    /// abbreviated if it would be too long with a suffix.
+    /// The common prefix of the names of an unfinished download's files, which end with suffixes such as `.tow`: the
+    /// final name, abbreviated if it would be too long with a suffix.
     let stem: String
 
     init(final: String) {
@@ -23,11 +23,11 @@ struct PlaceNames: Sendable {
     /// The temporary name of a new part file that is about to replace the present one, because the file changed on the
     /// server.
     var nextPart: String { stem + ".tow-next" }
-    /// The name of a complete file with a wrong checksum, which is kept for the user.
+    /// The name, `NAME.tow-bad`, of a complete file with a wrong checksum, which is kept for the user.
     var bad: String { stem + ".tow-bad" }
-    /// The name for a file that has the part file's name but does not belong to the download.
+    /// The temporary name for a file that has the part file's name but does not belong to the download.
     var aside: String { stem + ".tow-aside" }
-    /// The name for a damaged journal or another file that has the journal's name.
+    /// The temporary name for a damaged journal or another file that has the journal's name.
     var journalAside: String { stem + ".tow-journal-aside" }
 
     /// Returns the final name with a number before its last extension, `NAME (1).ext`; without a number for 0. Used if

@@ -2,7 +2,8 @@ import Glibc
 import Synchronization
 
 /// Records system calls that a file system does not support although a guarantee depends on them
-/// (`docs/crash-safety.md`, "File systems that lack a call"). The user gets one notice of each kind per directory.
+/// (`docs/crash-safety.md`, "File systems that lack a call"). For each directory and each missing ability, the user
+/// gets one notice.
 final class Shortfalls: Sendable {
     /// The ability that a file system lacks: to lock files, set modification times, sync a file, sync a directory, or
     /// remove files.
@@ -10,7 +11,8 @@ final class Shortfalls: Sendable {
         case lock, time, sync, directory, removal
     }
 
-    /// The abilities that file systems were found to lack, and the notices about them for the user, by directory.
+    /// The abilities (such as to lock files) that file systems were found to lack, and the notices about them for the
+    /// user, by directory.
     private struct Findings {
         var known: [String: Set<Kind>] = [:]
         var notices: [String: [String]] = [:]
@@ -27,7 +29,8 @@ final class Shortfalls: Sendable {
         }
     }
 
-    /// Returns the messages for the user about a directory that were not returned before.
+    /// Returns the notices for the user about abilities that the file system of a directory lacks, except those
+    /// returned before.
     func takeNotices(of directory: String) -> [String] {
         state.withLock { $0.notices.isEmpty ? [] : $0.notices.removeValue(forKey: directory) ?? [] }
     }

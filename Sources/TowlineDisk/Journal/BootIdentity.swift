@@ -4,12 +4,13 @@ import Glibc
 /// The identity of a boot of the machine, the time between a start and a stop. Bytes that were written but not synced
 /// are still valid if the identity is the same as when they were written.
 package struct BootIdentity: Hashable, Sendable {
-    /// The first eight bytes of the boot's UUID, which the kernel chooses at each start of the machine.
+    /// The first eight bytes of the UUID that identifies the boot, which the kernel chooses at each start of the
+    /// machine.
     let high: UInt64
-    /// The last eight bytes of the boot's UUID.
+    /// The last eight bytes of the UUID that identifies the boot.
     let low: UInt64
 
-    /// Creates an identity with this value, for tests.
+    /// Creates an identity of a boot of the machine from two numbers, for tests.
     package init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low

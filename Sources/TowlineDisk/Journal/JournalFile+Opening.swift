@@ -17,7 +17,7 @@ extension JournalFile {
         /// An invalidated journal, which records no bytes any more, with its metadata if that is readable. The header's
         /// state decides whether the part file must be removed.
         case retired(JournalHeader, MetadataBlock?)
-        /// An empty file: a journal that was created and never filled.
+        /// An empty file under the journal's name: a journal that was created and never filled.
         case blank
         /// A damaged journal, which is unusable: the download restarts from the beginning.
         case damaged
@@ -113,8 +113,8 @@ extension JournalFile {
         return Int(section.length) / MarksSection.slotSize
     }
 
-    /// Returns the newer of the two metadata blocks that is intact, its index and the section's offset; `nil` if
-    /// neither is intact.
+    /// Returns the newer of the two metadata blocks that is intact, its index (0 or 1) and the section's offset; `nil`
+    /// if neither is intact.
     private static func readMetadata(
         _ file: Descriptor, _ header: JournalHeader
     ) throws(TowlineError) -> (block: MetadataBlock, index: Int, offset: Int64)? {

@@ -22,10 +22,10 @@ package final class JournalFile: Journal {
     private struct Records {
         var header: JournalHeader
         var metadata: MetadataBlock
-        /// The index (0 or 1) of the block in the file that holds `metadata`. The next change is written to the other
-        /// block.
+        /// The index (0 or 1) of the block in the file that holds `metadata` now. The next change is written to the
+        /// second of the two blocks, so that this one stays intact.
         var block: Int
-        /// The sequence number of the newest metadata that a sync has made durable.
+        /// The sequence number of the newest metadata (URL, length, validators) that a sync has made durable.
         var durableSequence: UInt64
         var directory = DirectoryState.unknown
         var slots: [MarkSlot]
@@ -51,7 +51,8 @@ package final class JournalFile: Journal {
         var metadataOffset: Int64
         var runs: [MarkSlot.Run]
         var damagedMarks: Int
-        /// The sequence number of the newest metadata that is durable; 0 if no metadata is known to be durable.
+        /// The sequence number of the newest metadata (URL, length, validators) that is durable; 0 if none is known to
+        /// be.
         var durableSequence: UInt64
     }
 
@@ -76,8 +77,8 @@ package final class JournalFile: Journal {
     /// The identity of the part file whose bytes the journal records.
     var part: FileIdentity { state.withLock { $0.metadata.part } }
 
-    /// Stores changed metadata of the download. Keeps the stored generation, the number of the part file, which does
-    /// not change. Throws if the journal cannot be written.
+    /// Stores changed metadata of the download. The number of the part file (generation) stays as it is stored. Throws
+    /// if the journal cannot be written.
     package func update(_ record: DownloadRecord) throws(TowlineError) {
         try change { metadata in
             let generation = metadata.record.generation
@@ -86,7 +87,8 @@ package final class JournalFile: Journal {
         }
     }
 
-    /// Stores the identity of the present part file, which is a copy of the one that the journal was created with.
+    /// Stores the identity of the present part file, which is a copy of the part file that the journal was created
+    /// with.
     func adopt(_ part: FileIdentity) throws(TowlineError) {
         try change { $0.part = part }
     }
@@ -143,7 +145,7 @@ package final class JournalFile: Journal {
     }
 
     /// Merges adjacent runs of bytes to free their slots. The merged runs are made durable before the runs that they
-    /// replace are cleared: until then the journal has each fact twice, never zero times.
+    /// replace are cleared: until then the journal records these bytes twice, so a crash loses no record.
     private func mergeRuns(_ state: inout Records) throws(TowlineError) {
         let slots = state.slots.filter { !$0.current.isEmpty && $0.current.lease == 0 }
             .sorted { $0.current.start < $1.current.start }
@@ -249,8 +251,9 @@ package final class JournalFile: Journal {
         }
     }
 
-    /// Removes a range from the run of bytes that a slot records. Moves the record of the bytes behind the range to
-    /// another slot. If no slot is free, drops that record: these bytes are then downloaded again.
+    /// Removes a range from the run of bytes that a slot (one record of the journal) states as written. Moves the
+    /// record of the bytes behind the range to another slot. If no slot is free, drops that record: these bytes are
+    /// then downloaded again.
     private func cut(_ range: ByteRange, outOf slot: MarkSlot, _ state: inout Records) throws(TowlineError) {
         let run = slot.current
         let keepsLeft = run.start < range.lowerBound

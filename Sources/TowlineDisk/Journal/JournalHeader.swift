@@ -20,8 +20,9 @@ struct JournalHeader: Sendable {
         case newerVersion(UInt16)
     }
 
-    /// An entry of the section table: the type, offset and length (in bytes) of a part of the journal. Readers skip
-    /// sections of unknown types, but refuse a journal with an unknown section that is marked as needed.
+    /// An entry of the section table in a journal's header: the type, offset and length (in bytes) of a part of the
+    /// journal. Readers skip sections of unknown types, but cannot use a journal with an unknown section that is marked
+    /// as needed.
     struct Section {
         var type: UInt16
         var isNeeded: Bool
@@ -36,7 +37,8 @@ struct JournalHeader: Sendable {
     static let metadataType: UInt16 = 1
     static let marksType: UInt16 = 2
 
-    /// The sector as it is on disk; fields that this version does not know are written back unchanged.
+    /// The first sector of the journal as it is on disk; fields that this version does not know are written back
+    /// unchanged.
     private(set) var bytes: [UInt8]
 
     /// Creates the header of a new journal, which is `live`. `fileLength` is the journal's length in bytes.
@@ -85,7 +87,7 @@ struct JournalHeader: Sendable {
         }
     }
 
-    /// The parts of the journal file that the header lists.
+    /// The parts of the journal file, such as metadata and marks, that the section table of the header lists.
     var sections: [Section] {
         (0..<Int(bytes.load(UInt16.self, at: 14))).map { index in
             let at = 32 + index * 24
@@ -106,7 +108,7 @@ extension [UInt8] {
         withUnsafeMutableBytes { $0.storeBytes(of: number.littleEndian, toByteOffset: offset, as: Number.self) }
     }
 
-    /// Returns the little-endian number of the given type at `offset`.
+    /// Returns the little-endian number of the given type at `offset` in these bytes of a journal.
     func load<Number: FixedWidthInteger & BitwiseCopyable>(_ type: Number.Type, at offset: Int) -> Number {
         withUnsafeBytes { Number(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: Number.self)) }
     }

@@ -5,9 +5,9 @@ internal import TowlineCore
 /// are added immediately; those of other processes appear after the next reading. A name from the index is a hint: the
 /// caller must check the file.
 final class JournalIndex: Sendable {
-    /// The unfinished downloads that a reading of the directory found.
+    /// The unfinished downloads that were found when the directory was read.
     struct Listing: Sendable {
-        /// The source URL and the final name of the download of each journal in the directory.
+        /// The source URL and the final name of each unfinished download that has a journal in the directory.
         var journals: [(source: String, name: String)] = []
         /// The final names of all files that have a part file or a journal in the directory.
         var leftovers: Set<String> = []
@@ -16,8 +16,8 @@ final class JournalIndex: Sendable {
     /// The unfinished downloads in the directory at its last reading, and when and how quickly it was read.
     private struct Snapshot {
         var names: [String: Set<String>] = [:]
-        /// The final names that had a part file or a journal at the last reading; `nil` if the directory could not be
-        /// read.
+        /// The final names of files that had a part file or a journal at the last reading; `nil` if the directory could
+        /// not be read.
         var leftovers: Set<String>?
         var readAt: ContinuousClock.Instant?
         var cost = Duration.zero

@@ -2,7 +2,7 @@ import Glibc
 package import TowlineCore
 package import TowlineEngine
 
-/// The contents of an unfinished download's journal.
+/// The contents of an unfinished download's journal and the size of its part file, for display.
 package struct JournalReport: Sendable {
     /// The metadata of the download: its URL, name, length, validators and checksums.
     package let record: DownloadRecord
@@ -16,7 +16,8 @@ package struct JournalReport: Sendable {
     package let isSamePart: Bool
 }
 
-/// The kind of file or download at a path, for display. `owner` is a process ID.
+/// The kind of file or download at a path, for display. In its cases, `owner` is the ID of the process that has locked
+/// it.
 package enum PlaceReport: Sendable {
     /// An unfinished download with a journal; `owner` is the process that has locked the journal, or `nil`.
     case unfinished(JournalReport, owner: Int32?)
@@ -30,7 +31,8 @@ package enum PlaceReport: Sendable {
 
 /// Reads a journal without changing it, even while the download runs.
 package enum JournalReader {
-    /// Examines a download's final path and the files next to it.
+    /// Examines a download's final path and the files next to it, and returns what exists there: an unfinished
+    /// download, a finished one or an ordinary file.
     ///
     /// - Throws: `unusableDestination` if no file exists, or it is not a regular file; `unsupportedJournal` if the
     ///   journal has a newer format.
@@ -96,8 +98,8 @@ package enum JournalReader {
         try open(path, syscall).report
     }
 
-    /// Returns the same report as `inspect`, with the open journal and the open part file; `nil` if no part file
-    /// exists. Throws the same errors.
+    /// Reads the journal of the unfinished download at a path. Returns its report, the open journal and the open part
+    /// file (`nil` if it does not exist); throws like `inspect`.
     static func open(
         _ path: String, _ syscall: any Syscall
     ) throws(TowlineError) -> (report: JournalReport, journal: Descriptor, part: Descriptor?) {

@@ -9,15 +9,16 @@ internal import TowlineEngine
 /// Each slot has its own lock: a thread that receives and records bytes never contends with another one, only
 /// occasionally with a checkpoint (a sync in the background), which takes a snapshot.
 final class MarkSlot: Sendable {
-    /// A run of consecutive bytes of the part file: the ends of its written and of its durable bytes, and its lease.
+    /// A run of consecutive bytes of the part file: the ends of its written and of its durable bytes, and its lease
+    /// (the right of one writer to extend it).
     struct Run: Sendable {
         var start: Int64 = 0
         var end: Int64 = 0
         var durableEnd: Int64 = 0
-        /// The number of the lease, the exclusive right to extend the run; 0 if the slot is not leased.
+        /// The number of the lease, the exclusive right of one writer to extend the run; 0 if no writer has it.
         var lease: UInt64 = 0
-        /// A counter that increases when the run is replaced, so that a snapshot from before is not recorded as
-        /// durable.
+        /// A counter that increases when another run of bytes replaces this one, so that a snapshot from before is not
+        /// recorded as durable.
         var version: UInt64 = 0
 
         var isEmpty: Bool { start == end }
@@ -43,8 +44,8 @@ final class MarkSlot: Sendable {
 
     var current: Run { run.withLock { $0 } }
 
-    /// Records the bytes up to `offset` as written, first on disk, then in memory. Does nothing if the lease was
-    /// revoked or the run already ends at or after `offset`.
+    /// Records the bytes up to `offset` as written, first on disk, then in memory. Does nothing if the caller's lease,
+    /// the right to extend the run, was revoked or the run already ends at or after `offset`.
     func mark(upTo offset: Int64, lease: UInt64) throws(TowlineError) {
         try run.withLock { (run) throws(TowlineError) in
             guard run.lease == lease, offset > run.end else { return }
@@ -70,7 +71,8 @@ final class MarkSlot: Sendable {
         }
     }
 
-    /// Ends the lease `number`, so that another writer can extend the run.
+    /// Ends the lease `number`, the exclusive right to extend the run of bytes, so that another writer can extend the
+    /// run.
     func release(_ number: UInt64) {
         run.withLock { if $0.lease == number { $0.lease = 0 } }
     }
@@ -89,7 +91,8 @@ final class MarkSlot: Sendable {
         }
     }
 
-    /// Replaces the run by a part of it or by its union with an adjacent run, and ends its lease.
+    /// Replaces the run by a part of it or by its union with an adjacent run, and ends its lease, the right of a writer
+    /// to extend the run.
     ///
     /// Writes the record of written bytes before that of durable bytes: until the machine restarts, it covers the
     /// larger range.
@@ -124,7 +127,8 @@ final class SlotLease: JournalSlot {
     func mark(upTo offset: Int64) throws(TowlineError) { try slot.mark(upTo: offset, lease: number) }
 }
 
-/// The section of the journal with the marks, records of 64 bytes that state which bytes are written or durable.
+/// The section of the journal that contains the marks, records of 64 bytes that state which bytes are written or
+/// durable.
 struct MarksSection: Sendable {
     let file: Descriptor
     let offset: Int64

@@ -5,13 +5,14 @@ internal import TowlineEngine
 /// The metadata of a journal (URL, name, length, validators, checksums), as fields of tag, length and value. A journal
 /// has two blocks and writes them alternately, so that the older block stays intact while the newer one is written.
 struct MetadataBlock: Sendable {
-    /// The space for a block in the journal, in bytes.
+    /// The space in bytes that a journal reserves for one block of metadata (URL, name, length, validators, checksums).
     static let byteCount = 32 * 1024
     private static let headerSize = 24
 
-    /// The sequence number. The block with the higher number is the newer one.
+    /// The sequence number of this block of metadata. Of the two blocks in a journal, the one with the higher number is
+    /// newer.
     var sequence: UInt64
-    /// The metadata: URL, name, length, validators and checksums of the download.
+    /// The metadata in this block: URL, name, length, validators and checksums of the download.
     var record: DownloadRecord
     /// The identity of the part file whose bytes the journal records.
     var part: FileIdentity
@@ -33,12 +34,13 @@ struct MetadataBlock: Sendable {
         case mayBePlain = 14
     }
 
-    /// The numbers that stand for the checksum algorithms on disk.
+    /// The numbers that stand for the checksum algorithms in the journal's metadata on disk.
     private static let algorithms: [(UInt8, Checksum.Algorithm)] = [
         (1, .md5), (2, .sha1), (3, .sha256), (4, .sha512), (5, .crc32c),
     ]
 
-    /// Returns the encoded block, which may be shorter than `byteCount`. Throws `unusableURL` if the URL is too long.
+    /// Returns the block of metadata as bytes for the journal, which may be shorter than `byteCount`. Throws
+    /// `unusableURL` if the URL is too long.
     /// - Parameter journal: the identity of the journal (`JournalHeader.id`).
     func encoded(journal: UInt64) throws(TowlineError) -> [UInt8] {
         var fields = encodedFields(record)
@@ -64,7 +66,8 @@ struct MetadataBlock: Sendable {
         return bytes
     }
 
-    /// Decodes a block. Returns `nil` if the bytes are not an intact block of the journal with this identity.
+    /// Decodes a block of metadata. Returns `nil` if the bytes are not an intact block of the journal with this
+    /// identity.
     init?(_ bytes: some Collection<UInt8>, journal: UInt64) {
         var bytes = Array(bytes)
         guard bytes.count >= MetadataBlock.headerSize else { return nil }
@@ -128,7 +131,8 @@ struct MetadataBlock: Sendable {
         return bytes
     }
 
-    /// Decodes the fields of a block. Skips unknown tags; returns `nil` without source, name, generation or part.
+    /// Decodes the fields (tag, length, value) of a block of metadata. Skips unknown tags; returns `nil` without
+    /// source, name, generation or part.
     private init?(fields: some Collection<UInt8>, sequence: UInt64) {
         var rest = Array(fields)[...]
         var record = DownloadRecord(

@@ -31,7 +31,7 @@ final class MessageDigest: @unchecked Sendable {
 
     deinit { EVP_MD_CTX_free(context) }
 
-    /// Adds the next bytes of the content to the digest.
+    /// Adds the next bytes of the content to the checksum computation.
     func update(_ bytes: UnsafeRawBufferPointer) {
         if let context {
             EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
@@ -54,7 +54,7 @@ final class MessageDigest: @unchecked Sendable {
     }
 }
 
-/// Reads a file once to compute any number of digests.
+/// Reads a file once to compute the checksums of any number of algorithms.
 enum FileHasher {
     private static let bufferSize = 1 << 20
 

@@ -13,7 +13,8 @@ package final class PartFile: PipeSink {
     let queue: SyncQueue
     /// The URL of the download. Its digest is stored in the mark (an extended attribute) of the finished file.
     let source: String
-    /// The current boot of the machine. A file that is published without a sync counts as finished only in this boot.
+    /// The identity of the current boot of the machine. A file that is published without a sync counts as finished only
+    /// in this boot.
     let boot: BootIdentity
     /// Files of others that were renamed because this download needs their names. They get their names back when the
     /// download ends.
@@ -24,9 +25,11 @@ package final class PartFile: PipeSink {
     private let reservation: SpaceReservation?
     /// `false` until the file gets its first name; a small file is created without a name.
     private let isNamed: Atomic<Bool>
-    /// `true` if another process published the same bytes under the final name first. This file is then discarded.
+    /// `true` if another process published the same bytes under the final name first. This file, a twin of the
+    /// published one, is then discarded.
     let hasTwin = Atomic<Bool>(false)
-    /// The end offset of the bytes that were written while the file had no name, which is the length of such a file.
+    /// The end offset of the bytes that were written while the file had no name, which is the file's length until it is
+    /// named.
     private let unnamedEnd = Atomic<Int64>(0)
 
     init(
@@ -102,7 +105,7 @@ package final class PartFile: PipeSink {
 
     package func checkIntact() throws(TowlineError) { _ = try intactStatus() }
 
-    /// Returns the status of the file. Throws if the part file was deleted, moved or replaced.
+    /// Returns the status of the part file, such as its length. Throws if the part file was deleted, moved or replaced.
     func intactStatus() throws(TowlineError) -> FileStatus {
         guard hasName else { return try file.status() }
         if let there = try folder.status(of: names.part), there.identity == (try file.identity()) { return there }

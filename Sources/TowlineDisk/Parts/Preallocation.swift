@@ -24,7 +24,8 @@ final class Preallocation: Sendable {
     /// The number of bytes to keep free, but at most a twentieth of the disk: for other users of the disk while a
     /// service runs unattended.
     private let keptFree: Int64
-    /// The reservations of the downloads in progress, which state the space that each still needs.
+    /// The reservations of the downloads in progress, which state the disk space that each still needs and other
+    /// downloads must not use.
     private let promises = Mutex<[WeakReservation]>([])
 
     init(keptFree: Int64) { self.keptFree = keptFree }
@@ -115,12 +116,12 @@ final class Preallocation: Sendable {
         return SpaceReservation(resuming: rest, device: folder.identity.device, from: self)
     }
 
-    /// Returns a reservation that reserves no space, but checks during writes that the space of `keptFree` stays free;
-    /// `nil` if none has to stay free.
+    /// Returns a reservation that reserves no space, but checks during writes that the reserve for other users of the
+    /// disk (`keptFree`) stays free; `nil` if none has to stay free.
     func watch() -> SpaceReservation? { keptFree > 0 ? SpaceReservation(watching: self) : nil }
 
-    /// Throws `diskFull` if writing `length` more bytes to the file would leave less space free than `keptFree`
-    /// requires.
+    /// Throws `diskFull` if writing `length` more bytes to the file would leave less space free than the reserve for
+    /// other users of the disk (`keptFree`).
     func checkFloor(_ length: Int64, _ file: Descriptor) throws(TowlineError) {
         guard keptFree > 0, let space = space(of: file), space.available - length < floor(space) else { return }
         throw .reserving(file.path, length, ENOSPC)

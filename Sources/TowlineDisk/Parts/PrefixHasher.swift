@@ -7,7 +7,8 @@ internal import TowlineThreads
 /// hashed at the end. Uses its own thread, which runs while it has bytes to read and stays for a moment: with a fast
 /// download, it would otherwise end and start a hundred times a second.
 final class PrefixHasher: Sendable {
-    /// The state of the hashing: the digests, the bytes that may be hashed next, and the activity of the thread.
+    /// The state of the hashing: the checksum computations (digests), the bytes that may be hashed next, and the
+    /// activity of the thread.
     fileprivate struct Progress {
         var digests: [Checksum.Algorithm: MessageDigest] = [:]
         /// The number of bytes, from the beginning of the file, that the digests include.
@@ -18,7 +19,7 @@ final class PrefixHasher: Sendable {
         /// dropped.
         var generation = 0
         var isRunning = false
-        /// Wakes the hashing thread, which waits for more bytes; `nil` if the thread does not wait.
+        /// The event that wakes the hashing thread, which waits for more bytes; `nil` if the thread does not wait.
         var parked: AutoResetEvent?
         var isCancelled = false
         var waiter: Waiter?
@@ -39,7 +40,7 @@ final class PrefixHasher: Sendable {
         case rest
     }
 
-    /// The number of bytes read at once, and the minimum number of new bytes that starts the thread.
+    /// The number of bytes that one read hashes, and the minimum number of new bytes that starts the thread.
     static let blockSize = 1 << 20
     /// The time in milliseconds that the thread waits for more bytes before it ends.
     private static let patience = 50
@@ -52,8 +53,7 @@ final class PrefixHasher: Sendable {
     /// The number of bytes hashed so far, for tests.
     var hashed: Int64 { state.withLock { $0.hashed } }
 
-    /// Allows the first `end` bytes to be hashed with `algorithms`: they are written and do not change. Returns at
-    /// once.
+    /// Allows the first `end` bytes to be hashed with `algorithms`: they are written and do not change. Does not wait.
     func advance(_ algorithms: [Checksum.Algorithm], to end: Int64) {
         let call: Call = state.withLock { state in
             guard state.waiter == nil, !state.isCancelled else { return .nobody }
@@ -188,10 +188,10 @@ final class PrefixHasher: Sendable {
     }
 }
 
-/// The changes of the hashing state, made under its lock.
+/// The changes of the hashing state, which the threads make under the lock of the hasher.
 extension PrefixHasher.Progress {
-    /// Adds a digest for each algorithm that has no digest yet. A new algorithm restarts the hashing; algorithms that
-    /// are no longer needed continue.
+    /// Starts a checksum computation (digest) for each algorithm that has no computation yet. A new algorithm restarts
+    /// the hashing; algorithms that are no longer needed continue.
     fileprivate mutating func want(_ algorithms: [Checksum.Algorithm]) {
         guard !algorithms.allSatisfy({ digests[$0] != nil }) else { return }
         for algorithm in algorithms { digests[algorithm] = MessageDigest(algorithm) }

@@ -6,10 +6,10 @@ internal import TowlineCore
 ///
 /// `@unchecked Sendable`: all mutable state is atomic.
 final class SpaceReservation: @unchecked Sendable {
-    /// The number of bytes reserved at once: the file is divided into steps of this length.
+    /// The number of bytes that one call reserves: the file is divided into steps of this length.
     static let step: Int64 = 64 << 20
 
-    /// The number of bytes between two checks of the free space, for a file without reserved space.
+    /// The number of bytes between two checks of the free space, for a file whose space is not reserved ahead.
     private static let interval: Int64 = 8 << 20
 
     /// The number of the device that the file is on, because each device has its own free space.

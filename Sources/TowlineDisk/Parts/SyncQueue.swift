@@ -47,7 +47,7 @@ package final class SyncQueue: Sendable {
         var waiting: [Request] = []
         /// The files whose bytes the kernel may start to write to the disk before a sync is requested.
         var early: [ObjectIdentifier: Descriptor] = [:]
-        /// Wakes the device's thread while it waits for requests.
+        /// The event that wakes the device's thread while it waits for requests.
         let wakeup = AutoResetEvent()
         var isParked = false
         /// `true` while the thread delays the waiting sync requests to collect more for the same sync.
@@ -72,7 +72,7 @@ package final class SyncQueue: Sendable {
         }
 
         /// Returns how long the sync thread of this device waits for further requests, so that one sync serves them
-        /// all, and the event that wakes it earlier. Returns `nil` if it syncs at once.
+        /// all, and the event that wakes it earlier. Returns `nil` if it syncs immediately.
         mutating func hold(_ commit: GroupCommit) -> (wakeup: AutoResetEvent, patience: Duration)? {
             guard !waiting.isEmpty, mayHold,
                 let patience = commit.patience(waiting: waiting.count, at: MonotonicClock.now)
@@ -98,7 +98,7 @@ package final class SyncQueue: Sendable {
         case thread
     }
 
-    /// The time in milliseconds that a thread without requests waits for another one before it ends.
+    /// The time in milliseconds that a thread without requests waits for the next request before it ends.
     private let patience: Int
     /// The policy, in its initial state, that decides how long each device's thread delays a sync to collect more
     /// files.
@@ -116,7 +116,7 @@ package final class SyncQueue: Sendable {
     /// calling thread.
     private let firstIsCallers: Atomic<Bool>
 
-    /// Creates a queue.
+    /// Creates a queue of sync requests without threads; each device gets a thread when it is needed.
     ///
     /// - Parameter callersMayWait: `true` if callers of `publish` may block: the first file, often the only one, then
     ///   needs no thread.
@@ -169,7 +169,8 @@ package final class SyncQueue: Sendable {
         }
     }
 
-    /// Starts the write-back of a file's bytes, so that its next sync is short. Returns immediately.
+    /// Makes the kernel start to write a file's bytes to the disk (write-back), so that its next sync is short. Returns
+    /// immediately.
     ///
     /// If the request queue of the device is full, `sync_file_range` blocks, so it runs on the device's thread: a sync
     /// behind it waits for the same bytes anyway. An error is left to the sync, which gets it again.
@@ -216,7 +217,8 @@ package final class SyncQueue: Sendable {
         }
     }
 
-    /// Waits a moment for more small files, so that one sync serves all of them.
+    /// Makes the sync thread of a device wait a moment for more small files, as `commit` decides, so that one sync
+    /// serves all of them.
     private func waitForCompany(_ device: UInt64, _ commit: GroupCommit) {
         guard let hold = lanes.withLock({ $0[device]?.hold(commit) }) else { return }
         _ = hold.wakeup.wait(milliseconds: Int(hold.patience / .milliseconds(1)))
@@ -301,8 +303,8 @@ package final class SyncQueue: Sendable {
         0x6573_5546, 0x0102_1997, 0xFE53_4D42, 0xFF53_4D42, 0x00C3_6400, 0x6969,
     ]
 
-    /// Syncs the whole file system that contains `file`. Returns `false` if that cannot be proven; the caller then
-    /// syncs each file.
+    /// Syncs the whole file system that contains `file`. Returns `false` if the sync fails or is not reliable on this
+    /// file system; the caller then syncs each file.
     private func synchronizeFileSystem(of file: Descriptor) -> Bool {
         var space = FileSystemSpace()
         guard call(file, { syscall.space($0, &space) }) >= 0 else { return false }

@@ -5,7 +5,8 @@ internal import TowlineCore
 /// Limits the directories in which this process can change files, enforced by the kernel (landlock(7)): a second line
 /// of defence, in case bytes of a server exploit a bug in a library.
 package enum Confinement {
-    /// The version of Landlock, the kernel's sandbox for processes, that the kernel supports; `nil` without support.
+    /// The version of Landlock (the Linux sandbox that limits a process's access to files) that the kernel supports;
+    /// `nil` without support.
     package static var version: Int? {
         let version = Int(towline_landlock_version())
         return version > 0 ? version : nil

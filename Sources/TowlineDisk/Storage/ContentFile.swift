@@ -5,7 +5,7 @@ internal import TowlineThreads
 ///
 /// The object keeps the same file open, even if the file is renamed or removed.
 package final class ContentFile: Sendable {
-    /// The complete length in bytes; `nil` if unknown.
+    /// The complete length of the download's file in bytes; `nil` if unknown.
     package let completeLength: Int64?
     /// The byte ranges that can be read: the whole of a finished file, or the downloaded bytes of an unfinished one.
     package let available: ByteRangeSet

@@ -8,7 +8,7 @@ internal import TowlineCore
 /// keeps the temporary name.
 struct Displaced: Sendable {
     private var moves: [(name: String, aside: String)] = []
-    /// The messages about renamed files that the user has not seen yet.
+    /// The messages about the renamed files of other programs that the user has not seen yet.
     var notices: [String] = []
 
     /// Renames a file to a temporary name (`NAME-aside`) until `restore` is called, and adds a notice for the user.

@@ -60,8 +60,8 @@ extension FileStorage {
 
     /// Syncs the file, names it and syncs the name, together with files that arrive at the same time (`SyncQueue`).
     ///
-    /// - Returns: `true` if the file has its name; `false` if the name is taken or refused; `nil` if the sync of the
-    ///   file failed, so that the name was not given.
+    /// - Returns: `true` if the file has its name; `false` if the name is taken or the system refuses to name the file;
+    ///   `nil` if the sync of the file failed, so that the name was not given.
     /// - Throws: if the sync of the directory failed: the name may not survive a power loss.
     private func nameDurably(_ file: Descriptor, _ name: String, in folder: Folder) async throws(TowlineError) -> Bool?
     {

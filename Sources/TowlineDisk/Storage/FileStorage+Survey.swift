@@ -241,8 +241,8 @@ extension FileStorage {
         scene.notices.append("\(file.path) is not used by this download and was renamed to \(name)")
     }
 
-    /// Removes the journal's records of bytes that the part file does not contain, and returns both files, open for the
-    /// download.
+    /// Removes the journal's records of bytes that the part file does not contain, and returns the part file and the
+    /// journal, open for the download.
     private func resume(
         _ scene: inout Scene, _ contents: JournalFile.Contents, _ journal: JournalFile, _ part: Descriptor
     ) throws(TowlineError) -> OpenPart {
@@ -305,7 +305,8 @@ extension FileStorage {
 /// Finds the allocated ranges of a sparse file (`lseek(2)`, SEEK_DATA and SEEK_HOLE). Bytes in a hole were never
 /// written.
 enum DataMap {
-    /// Returns the byte ranges below `length` that are not holes; the whole range if the file system reports no holes.
+    /// Returns the byte ranges below `length` of the file that are allocated on the disk, not holes; the whole range if
+    /// the file system reports no holes.
     static func data(of file: Descriptor, upTo length: Int64) -> ByteRangeSet {
         var data = ByteRangeSet()
         var offset: Int64 = 0

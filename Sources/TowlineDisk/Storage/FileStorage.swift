@@ -46,7 +46,7 @@ package final class FileStorage: Storage {
 
     /// Returns whether the file under the final name is unchanged since Towline published it from one of the URLs
     /// `sources`; `false` if the file cannot be read or another program created it. On a file system without extended
-    /// attributes, every file of `length` bytes counts as published.
+    /// attributes, each file of `length` bytes counts as published.
     package func isPublished(_ place: Place, from sources: [String], length: Int64?) -> Bool {
         guard let folder = try? folders.folder(place.directory),
             let file = try? folder.open(place.name, readOnly: true),

@@ -34,7 +34,8 @@ struct FinishedFiles: Sendable {
             source: PublishedSource { mark.isOf($0) })
     }
 
-    /// Marks a file, whose checksum was verified, as the file of `source`.
+    /// Stores a mark (an extended attribute) in a file whose checksum was verified: it states that the file came from
+    /// the URL `source`.
     ///
     /// - Parameter found: the status of the file before it was read.
     /// - Returns: `nil` if the file changed meanwhile.
@@ -54,8 +55,9 @@ struct FinishedFiles: Sendable {
         return PublishedFile(path: file.path, length: found.size, modified: found.modifiedSeconds)
     }
 
-    /// Syncs a file that was published without a sync, and makes its mark permanent: until then, the mark is valid only
-    /// until the machine restarts. Callers rely on a file that is reported as finished.
+    /// Syncs a file that was published without a sync, and makes its mark (the extended attribute of a finished file)
+    /// permanent: until then, the mark is valid only until the machine restarts. Callers rely on a file that is
+    /// reported as finished.
     ///
     /// - Returns: `false` if the mark is permanent; the file is then not synced.
     @discardableResult

@@ -31,27 +31,34 @@ struct FinishedMark: Equatable, Sendable {
     private static let refutedVersion: UInt64 = 5
     private static let pendingBit: UInt64 = 1 << 8
     private static let versionBit: UInt64 = 1 << 9
-    /// The maximum length in bytes of an entity tag in a mark; longer ones are not stored.
+    /// The maximum length in bytes of an entity tag in a mark (the extended attribute of a finished file); longer ones
+    /// are not stored.
     private static let longestTag = 256
     private static let longest = 56 + 5 + longestTag
-    /// The maximum length in bytes of an attribute that needs no block of its own on ext4 with the usual inodes of 256
-    /// bytes. Marks of small files omit an unneeded entity tag to stay within it.
+    /// The maximum length in bytes of an extended attribute that needs no block of its own on ext4 with the usual
+    /// inodes of 256 bytes. The marks (attributes) of small finished files omit an unneeded entity tag to stay within
+    /// it.
     private static let longestInInode = 64
 
-    /// The first half of the SHA-256 of the URL that the file came from.
+    /// The first half of the SHA-256 of the URL that the marked file came from, to recognize the same download again.
     let sourceDigest: [UInt8]
-    /// The length of the file in bytes when it was marked.
+    /// The length of the file in bytes when it finished. With another length, the file was changed and the mark is
+    /// ignored.
     let length: Int64
-    /// The modification time of the file when it was marked, in seconds since 1970.
+    /// The modification time of the file when it finished, in seconds since 1970. With another time, the file was
+    /// changed and the mark is ignored.
     let modified: Int64
-    /// The only boot in which the mark is valid, because the file was not synced; `nil` if the file is durable.
+    /// The only boot of the machine in which the mark (an extended attribute) is valid, because the file was not
+    /// synced; `nil` if the file is durable.
     private(set) var boot: BootIdentity?
-    /// `true` if another program created the file, and a checksum verified it. Towline never removes such a file.
+    /// `true` if another program created the file, and a checksum verified it. Towline never removes a file with this
+    /// mark.
     var isAdopted: Bool { version == FinishedMark.adoptedVersion }
     private let version: UInt64
-    /// The server's validators for the file, such as its entity tag; `nil` if the mark contains no validators.
+    /// The server's validators for the file, such as its entity tag; `nil` if the mark (an extended attribute) contains
+    /// no validators.
     private(set) var server: PublishedVersion?
-    /// `true` if, according to the mark, the file does not have its final name yet.
+    /// `true` if the file does not have its final name yet, according to this mark (an extended attribute).
     private(set) var isPending = false
 
     init(source: String, length: Int64, modified: Int64, under boot: BootIdentity?) {
@@ -69,14 +76,15 @@ struct FinishedMark: Equatable, Sendable {
         self.version = version
     }
 
-    /// Creates the mark of a durable file that another program created, and that a checksum verified to be the file at
-    /// the URL `source`.
+    /// Creates the mark (an extended attribute) of a durable file that another program created, and that a checksum
+    /// verified to be the file at the URL `source`.
     init(adopted file: FileStatus, source: String) {
         self.init(file, source: source, version: FinishedMark.adoptedVersion)
     }
 
-    /// Reads the mark of a file. Returns `nil` if the file has no valid mark, if it was changed since, if it has a
-    /// wrong checksum, or if it was not durable before the machine's last start (`boot` is the current boot).
+    /// Reads the mark (the extended attribute of a finished file). Returns `nil` if the file has no valid mark, if it
+    /// was changed since, if it has a wrong checksum, or if it was not durable before the machine's last start (`boot`
+    /// is the current boot).
     init?(of file: Descriptor, boot: @autoclosure () -> BootIdentity) {
         self.init(any: file, boot: boot())
         if version == FinishedMark.refutedVersion { return nil }
@@ -107,15 +115,15 @@ struct FinishedMark: Equatable, Sendable {
         if size > count { server = PublishedVersion(stored: bytes[count..<size]) }
     }
 
-    /// Reads the mark's attribute into `bytes`. Returns its length, or `-errno` on failure; `nil` if the file is
-    /// closed.
+    /// Reads the extended attribute that contains the mark of a finished file into `bytes`. Returns its length, or
+    /// `-errno` on failure; `nil` if the file is closed.
     private static func read(_ file: Descriptor, into bytes: inout [UInt8]) -> Int? {
         guard let number = try? file.acquire() else { return nil }
         defer { file.release() }
         return bytes.withUnsafeMutableBytes { file.syscall.getAttribute(number, name, $0) }
     }
 
-    /// Copies the mark of `other` to `file`. Does nothing if `other` has no mark.
+    /// Copies the mark (an extended attribute) of `other` to `file`. Does nothing if `other` has no mark.
     static func copy(from other: Descriptor, to file: Descriptor) {
         var bytes = [UInt8](repeating: 0, count: longest)
         guard let count = read(other, into: &bytes), count > 0 else { return }
@@ -128,16 +136,16 @@ struct FinishedMark: Equatable, Sendable {
         _ = bytes.withUnsafeBytes { file.syscall.setAttribute(number, name, $0) }
     }
 
-    /// Marks an unfinished part file without a journal, so that Towline may remove it. The mark is only a version
-    /// number of 8 bytes.
+    /// Marks an unfinished part file without a journal, so that Towline may remove it. The mark is an extended
+    /// attribute, here only a version number of 8 bytes.
     static func putUnfinished(on file: Descriptor) {
         var bytes: [UInt8] = []
         bytes.append(number: unfinishedVersion)
         write(bytes, to: file)
     }
 
-    /// Marks a complete file whose checksum is wrong, so that the next such file from the URL `source` replaces it.
-    /// Does nothing on a file system without attributes.
+    /// Marks, with an extended attribute, a complete file whose checksum is wrong, so that the next such file from the
+    /// URL `source` replaces it. Does nothing on a file system without such attributes.
     static func putRefuted(on file: Descriptor, source: String) {
         guard let status = try? file.status() else { return }
         FinishedMark(status, source: source, version: refutedVersion).store(in: file)
@@ -150,8 +158,9 @@ struct FinishedMark: Equatable, Sendable {
         return mark.version == refutedVersion && mark.isOf(source)
     }
 
-    /// Returns whether a file without a journal is a part file of Towline: its mark says that it is unfinished or does
-    /// not have its final name yet, or it is empty and has no mark. Never returns `true` for a finished file.
+    /// Returns whether a file without a journal is a part file of Towline: its mark (an extended attribute) says that
+    /// it is unfinished or does not have its final name yet, or it is empty and has no mark. Never returns `true` for a
+    /// finished file.
     static func isUnfinished(_ file: Descriptor) -> Bool {
         var bytes = [UInt8](repeating: 0, count: longest)
         guard let count = read(file, into: &bytes) else { return false }
@@ -164,21 +173,22 @@ struct FinishedMark: Equatable, Sendable {
         }
     }
 
-    /// Returns whether a file, under any name, is unchanged since Towline completed it, according to its mark. Includes
-    /// adopted files and files with a wrong checksum.
+    /// Returns whether a file, under any name, is unchanged since Towline completed it, according to its mark (an
+    /// extended attribute). Includes adopted files and files with a wrong checksum.
     static func isFinished(_ file: Descriptor, boot: @autoclosure () -> BootIdentity) -> Bool {
         FinishedMark(any: file, boot: boot()).map { !$0.isPending } ?? false
     }
 
-    /// Returns whether the file's file system supports extended attributes, and so can store marks (fgetxattr(2),
-    /// ENOTSUP).
+    /// Returns whether the file's file system supports extended attributes, and so can store marks of finished files
+    /// (fgetxattr(2), ENOTSUP).
     static func isKept(by file: Descriptor) -> Bool {
         var nothing: [UInt8] = []
         let count = read(file, into: &nothing)
         return count != -Int(ENOTSUP) && count != -Int(ENOSYS)
     }
 
-    /// The mark that replaces this one once the file is synced; `nil` if this mark is already permanent.
+    /// The mark (an extended attribute) that replaces this one once the file is synced; `nil` if this mark is already
+    /// permanent.
     var lasting: FinishedMark? {
         guard boot != nil || isPending else { return nil }
         var mark = named
@@ -186,18 +196,19 @@ struct FinishedMark: Equatable, Sendable {
         return mark
     }
 
-    /// A copy of this mark without `isPending`, for a file that has its final name.
+    /// A copy of this mark (an extended attribute) without `isPending`, for a file that has its final name.
     var named: FinishedMark {
         var mark = self
         mark.isPending = false
         return mark
     }
 
-    /// Returns whether the marked file came from the URL `source`, by a comparison of digests.
+    /// Returns whether the marked file came from the URL `source`, by a comparison of digests of the URL.
     func isOf(_ source: String) -> Bool { sourceDigest == FinishedMark.digest(source) }
 
-    /// Sets the server's modification time on a file, if given, and stores and returns the mark. Throws if the time
-    /// cannot be set, unless the file system does not support that.
+    /// Sets the server's modification time on a file, if given, and stores and returns the mark (an extended attribute
+    /// that shows that the file is finished). Throws if the time cannot be set, unless the file system does not support
+    /// that.
     ///
     /// - Parameter boot: the current boot if the file is not synced; otherwise `nil`.
     /// - Parameter isPending: `true` if the file has the name of a part file and no journal.
@@ -233,8 +244,8 @@ struct FinishedMark: Equatable, Sendable {
         return mark
     }
 
-    /// Stores the mark as the file's extended attribute. Ignores the failure of file systems that have no attributes or
-    /// no room for them.
+    /// Stores this mark as an extended attribute of the file. Ignores the failure of file systems that have no
+    /// attributes or no room for them.
     func store(in file: Descriptor) { FinishedMark.write(bytes, to: file) }
 
     private var bytes: [UInt8] {

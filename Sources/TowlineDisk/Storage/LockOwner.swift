@@ -1,7 +1,7 @@
 import Glibc
 internal import TowlineCore
 
-/// Finds the process that has locked a file (flock(2)), for messages.
+/// Finds the process that has locked a file (flock(2)), so that the error message can name the process.
 enum LockOwner {
     /// Returns the error `destinationBusy` for a file that a process has locked. The message names the process if
     /// `/proc/locks` (`proc(5)`) lists it.
@@ -41,8 +41,8 @@ enum LockOwner {
 }
 
 extension FileIdentity {
-    /// The major part of the device number `device` (`makedev(3)`), as `/proc/locks` shows it.
+    /// The major part of the file's device number (`makedev(3)`), to compare with the lines of `/proc/locks`.
     fileprivate var deviceMajor: UInt64 { (device >> 8) & 0xFFF | (device >> 32) & ~0xFFF }
-    /// The minor part of the device number `device`.
+    /// The minor part of the file's device number (`makedev(3)`), to compare with the lines of `/proc/locks`.
     fileprivate var deviceMinor: UInt64 { device & 0xFF | (device >> 12) & ~0xFF }
 }

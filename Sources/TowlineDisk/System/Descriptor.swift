@@ -22,7 +22,7 @@ final class Descriptor: Sendable {
     let refusesPipes = Atomic<Bool>(false)
     /// The number of system calls in progress on the descriptor, plus `closing` after `close` was called.
     private let users = Atomic<Int>(0)
-    /// The bit of `users` that is set once `close` was called.
+    /// The bit of `users` that `close` sets, so that no new system call begins on the descriptor.
     private static let closing = 1 << 62
     /// The cached identity of the file, which does not change; `nil` until it is needed.
     private let known = Mutex<FileIdentity?>(nil)
@@ -40,12 +40,13 @@ final class Descriptor: Sendable {
         self.syscall = syscall
     }
 
-    /// The path of the file for messages. Computed only when needed.
+    /// The path of the file for error messages and notices. Computed only when needed.
     var path: String { directory.map { Folder.path(of: name, in: $0) } ?? name }
 
     deinit { close() }
 
-    /// Records that a system call failed because the file system does not support it. The user gets a notice.
+    /// Records that the file system lacks the ability `kind`, because a system call for it failed. The user gets a
+    /// notice.
     func note(_ kind: Shortfalls.Kind) { shortfalls?.note(kind, in: directory ?? name) }
 
     /// Returns the number of the file descriptor, which stays open until `release`. Throws if `close` was called
@@ -72,7 +73,8 @@ final class Descriptor: Sendable {
         known.withLock { $0 = nil }
     }
 
-    /// Ends a use of the descriptor's number that `acquire` began. The last use after `close` closes the descriptor.
+    /// Ends a use of the descriptor's number: each call of `acquire` needs one call of this function. The last use
+    /// after `close` closes the descriptor.
     func release() {
         let (_, now) = users.subtract(1, ordering: .releasing)
         if now == Descriptor.closing { _ = syscall.close(number) }
@@ -260,7 +262,7 @@ extension Descriptor {
     }
 
     /// Calls `body` with the number of the file descriptor, and repeats the call while a signal interrupts it (EINTR).
-    /// Returns the result of `body`, by convention `-errno` on failure.
+    /// Returns the result of `body`, which is `-errno` on failure.
     func call(_ body: (Int32) -> Int32) throws(TowlineError) -> Int32 {
         let number = try acquire()
         defer { release() }

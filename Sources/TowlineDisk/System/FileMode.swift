@@ -12,7 +12,7 @@ enum FileMode {
     /// The permission bits of a part file, which only its owner may read and write.
     static let own: UInt32 = 0o600
 
-    /// Removes the rights of other users from a part file, if the file system supports that.
+    /// Removes the access rights of other users from a part file, if the file system supports that.
     static func close(_ file: Descriptor, in folder: Folder) {
         guard !folder.hasDefaultRights else { return }
         set(own, on: file)

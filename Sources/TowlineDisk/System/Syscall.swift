@@ -42,7 +42,7 @@ package protocol Syscall: AnyObject, Sendable {
     func fallocate(_ descriptor: Int32, _ offset: Int64, _ length: Int64) -> Int32
     /// Reads the status of a file with `statx(2)`, without following a link. An empty path means the descriptor.
     func status(_ directory: Int32, _ path: String, _ status: inout FileStatus) -> Int32
-    /// Reads the sizes and the type of the file system with `fstatfs(2)`.
+    /// Reads the sizes and the type of the file system that contains an open file, with `fstatfs(2)`.
     func space(_ descriptor: Int32, _ space: inout FileSystemSpace) -> Int32
     /// Takes the exclusive lock of a file with `flock(2)`, without waiting.
     func lock(_ descriptor: Int32) -> Int32
@@ -109,7 +109,7 @@ package struct FileStatus: Sendable {
     /// The number of bytes that the file occupies on the disk.
     package var allocated: Int64 = 0
 
-    /// Creates a status of zeros, which `Syscall.status` fills.
+    /// Creates a file status whose numbers are zero, which `Syscall.status` fills.
     package init() {}
 
     /// Returns whether the file is unchanged since `earlier`, according to its length and modification time.
@@ -130,11 +130,11 @@ package struct FileIdentity: Hashable, Sendable {
     /// The nanoseconds of the birth time, in addition to `birthSeconds`.
     package var birthNanoseconds: UInt32 = 0
 
-    /// Creates an identity of zeros, which `Syscall.status` fills.
+    /// Creates a file identity whose numbers are zero, which `Syscall.status` fills.
     package init() {}
 
-    /// Returns whether both have the same inode number and birth time. Ignores device numbers, which may change after a
-    /// restart of the machine.
+    /// Returns whether two identities have the same inode number and birth time. Ignores device numbers, which may
+    /// change after a restart of the machine.
     package func isSameFile(as other: FileIdentity) -> Bool {
         inode == other.inode && birthSeconds == other.birthSeconds && birthNanoseconds == other.birthNanoseconds
     }

@@ -6,7 +6,7 @@ internal import TowlineCore
 ///
 /// File names are passed as the bytes that they represent (`ByteText`).
 package final class SystemCalls: Syscall {
-    /// Creates an instance, which has no state.
+    /// Creates an object that calls the operating system; it has no state.
     package init() {}
 
     private func result(_ value: Int32) -> Int32 { value < 0 ? -errno : value }

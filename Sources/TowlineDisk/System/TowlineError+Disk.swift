@@ -38,8 +38,8 @@ extension TowlineError {
     }
     /// Returns the error to throw after a failed read of the file at `path`.
     package static func reading(_ path: String, _ number: Int32) -> TowlineError { disk("cannot read \(path)", number) }
-    /// Returns the error of a failed `fsync`, `fdatasync` or `syncfs`: bytes written since the last success may be
-    /// lost.
+    /// Returns the error to throw after a failed `fsync`, `fdatasync` or `syncfs`: bytes written since the last success
+    /// may be lost.
     package static func synchronizing(_ path: String, _ number: Int32) -> TowlineError {
         TowlineError(
             code(number),
@@ -47,8 +47,8 @@ extension TowlineError {
                 + "(fsync: \(reason(number))). Check the disk and its free space",
             systemError: number)
     }
-    /// Returns the error of a complete file with its final name whose directory could not be synced, because of
-    /// `error`: the name may not survive a power loss.
+    /// Returns the error to throw if a complete file has its final name but its directory could not be synced, because
+    /// of `error`: the name may not survive a power loss.
     package static func naming(_ path: String, because error: TowlineError) -> TowlineError {
         TowlineError(
             error.code,
@@ -60,12 +60,12 @@ extension TowlineError {
     package static func truncating(_ path: String, _ number: Int32) -> TowlineError {
         disk("the download cannot continue because the file system cannot set the length of \(path)", number)
     }
-    /// Returns the error if `length` bytes of disk space cannot be reserved (`fallocate`) or must stay free.
+    /// Returns the error to throw if `length` bytes of disk space cannot be reserved (`fallocate`) or must stay free.
     package static func reserving(_ path: String, _ length: Int64, _ number: Int32) -> TowlineError {
         let size = ByteCountText.format(length)
         return disk("the download cannot continue because \(size) of disk space cannot be reserved for \(path)", number)
     }
-    /// Returns the error of a failed `statx`, which reads the type, size and date of a file.
+    /// Returns the error to throw after a failed `statx`, which reads the type, size and date of a file.
     package static func examining(_ path: String, _ number: Int32) -> TowlineError {
         TowlineError(
             code(number),
@@ -83,7 +83,7 @@ extension TowlineError {
     }
     /// Returns the error to throw if locking a file failed (`flock`) for another reason than a lock that is taken.
     package static func locking(_ path: String, _ number: Int32) -> TowlineError { disk("cannot lock \(path)", number) }
-    /// Returns the error to throw if the modification time of a file cannot be set (`futimens`).
+    /// Returns the error to throw if the modification time of a file cannot be set to the server's (`futimens`).
     package static func dating(_ path: String, _ number: Int32) -> TowlineError {
         TowlineError(
             code(number),
@@ -92,7 +92,7 @@ extension TowlineError {
             systemError: number)
     }
 
-    /// Returns the error if the final name of a download belongs to a pipe, a socket or a device.
+    /// Returns the error to throw if the final name of a download belongs to a pipe, a socket or a device.
     static func unusable(_ path: String) -> TowlineError {
         TowlineError(
             .unusableDestination,
@@ -123,8 +123,8 @@ extension TowlineError {
             systemError: EBADF)
     }
 
-    /// Returns the error if another download uses a file: a process (`owner`, a text) has locked it or has just created
-    /// it.
+    /// Returns the error to throw if another download uses a file, because a process has locked it or just created it.
+    /// `owner` describes that process.
     static func inUse(_ path: String, by owner: String, systemError: Int32? = nil) -> TowlineError {
         TowlineError(
             .destinationBusy,

@@ -1,16 +1,17 @@
 import TowlineCore
 import TowlineEngine
 
-/// The remaining follow-ups of one finished download: the next one, and the changes of the registry after its end.
+/// The remaining follow-ups (actions such as unpacking) of one finished download: the next one, and the changes of the
+/// registry after its end.
 struct FollowUpSequence {
     private let followUps: [FollowUp]
     private let endedAt: Int64?
     private var state: FollowUpState
-    /// The finished file. Its path changes when a follow-up moves it.
+    /// The finished file. Its path changes when a follow-up action moves it.
     private(set) var file: FinishedFile
 
-    /// Creates the sequence from the entry of a download in the registry; `nil` if the download is not finished or no
-    /// follow-up is to run.
+    /// Creates the sequence of remaining follow-ups (actions such as unpacking) from the entry of a download in the
+    /// registry; `nil` if the download is not finished or no follow-up is to run.
     init?(_ record: RegisteredDownload) {
         state = FollowUpState(code: record.reasonCode, reason: record.reason)
         guard record.state == .finished, case .running = state else { return nil }
@@ -23,7 +24,7 @@ struct FollowUpSequence {
         endedAt = record.endedAt
     }
 
-    /// The follow-up to perform now; `nil` if all follow-ups are complete or one failed.
+    /// The follow-up (action such as unpacking) to perform now; `nil` if all follow-ups are complete or one failed.
     var next: FollowUp? { number.map { followUps[$0] } }
 
     private var number: Int? {
@@ -31,7 +32,8 @@ struct FollowUpSequence {
         return number
     }
 
-    /// Records that the follow-up `next` is complete, and returns the change to write to the registry.
+    /// Records that the follow-up `next` (an action such as unpacking) is complete, and returns the change to write to
+    /// the registry.
     ///
     /// - Parameter path: the new path of the file if the follow-up moved the file; `nil` otherwise.
     mutating func complete(movedTo path: String?) -> RegistryChange {
@@ -48,7 +50,8 @@ struct FollowUpSequence {
         return change
     }
 
-    /// Records that the follow-up `next` failed, and returns the change to write to the registry.
+    /// Records that the follow-up `next` (an action such as unpacking) failed, and returns the change to write to the
+    /// registry.
     mutating func fail(_ error: TowlineError) -> RegistryChange {
         var change = RegistryChange(file.id)
         if let number { state = .failed(number, error.message) }
@@ -57,8 +60,8 @@ struct FollowUpSequence {
         return change
     }
 
-    /// Adds the new state of the follow-ups to a change of the registry. The change has no effect if the download was
-    /// restarted or removed meanwhile.
+    /// Adds the new state of the follow-ups (actions such as unpacking) to a change of the registry. The change has no
+    /// effect if the download was restarted or removed meanwhile.
     private func setState(of change: inout RegistryChange) {
         var reason: String?
         if case .failed(_, let message) = state { reason = message }
@@ -68,7 +71,7 @@ struct FollowUpSequence {
 }
 
 extension Place {
-    /// Creates the directory and the file name of an absolute path.
+    /// Creates a destination, the directory and the file name, from the absolute path of a file.
     init(path: String) {
         let parts = path.split(separator: "/")
         self.init(directory: "/" + parts.dropLast().joined(separator: "/"), name: parts.last.map(String.init) ?? "")

@@ -28,8 +28,9 @@ extension DownloadList {
         }
     }
 
-    /// Returns the transfer or the file that can supply the byte at `offset`; `nil` if the download must start first.
-    /// Throws `illegalTransition` if the download does not start automatically and has no bytes on the disk.
+    /// Returns the running transfer or the file on the disk that can supply the byte at `offset`; `nil` if the download
+    /// must start first. Throws `illegalTransition` if the download does not start automatically and has no bytes on
+    /// the disk.
     private func presentSource(_ id: DownloadID, at offset: Int64) async throws(TowlineError) -> ContentSource? {
         try running.checkOpen()
         guard let record = try await registry.download(id) else {

@@ -37,7 +37,7 @@ extension DownloadList {
         return DownloadSegments(completeLength: length, written: held?.written ?? ByteRangeSet())
     }
 
-    /// Returns the download whose identifier begins or ends with `short`; `nil` if no download matches. Throws
+    /// Returns the identifier that begins or ends with the abbreviation `short`; `nil` if no download matches. Throws
     /// `unusableOption` if more than one download matches.
     func find(_ short: String) async throws(TowlineError) -> DownloadID? {
         try running.checkOpen()

@@ -15,7 +15,8 @@ struct DownloadList: Sendable {
     static let notFound = TowlineError(
         .unknownDownload, "the download was removed from the list. Add the URL again to download the file")
 
-    /// Returns the entry of a download in the registry. Throws `unknownDownload` if the registry does not contain it.
+    /// Returns the entry of a download in the registry, the database of all downloads. Throws `unknownDownload` if the
+    /// registry does not contain it.
     func record(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload {
         try running.checkOpen()
         guard let record = try await registry.download(id) else {
@@ -64,8 +65,8 @@ struct DownloadList: Sendable {
         return totals
     }
 
-    /// Returns `sum` plus `more` for the totals of the list, limited to 0 through `Int64.max`, because servers may send
-    /// any length.
+    /// Returns the sum of two numbers of bytes, for the totals of all downloads, limited to 0 through `Int64.max`,
+    /// because servers may send any length.
     private static func clippedSum(_ sum: Int64, _ more: Int64) -> Int64 {
         let (result, overflow) = sum.addingReportingOverflow(more)
         return max(0, overflow ? (more > 0 ? .max : 0) : result)
@@ -100,13 +101,15 @@ struct DownloadList: Sendable {
         return await snapshots(of: try await registry.downloads(ids))
     }
 
-    /// Returns the snapshots of the downloads with these registry entries, in the same order.
+    /// Returns the snapshots of the downloads with these entries in the registry (the database of all downloads), in
+    /// the same order.
     func snapshots(of records: [RegisteredDownload]) async -> [DownloadSnapshot] {
         let held = await held(records)
         return records.map { running.snapshot(of: $0, held: held[$0.id] ?? nil) }
     }
 
-    /// Returns the journal summaries of downloads, by identifier. Downloads with a transfer are missing.
+    /// Returns the journal summaries (name, length, byte ranges) of downloads, by identifier. Downloads with a transfer
+    /// are missing.
     func held(_ records: [RegisteredDownload]) async -> [DownloadID: JournalSummary?] {
         await journals.summaries(of: records.filter { running[$0.id] == nil })
     }

@@ -4,14 +4,14 @@ import TowlineEngine
 
 /// A cache of the journal summaries (name, length, byte ranges) of downloads without a transfer.
 final class JournalCache: Sendable {
-    /// A cached summary of a journal and the time when the journal was read.
+    /// A cached summary (name, length, byte ranges) of a journal and the time when the journal was read.
     private struct Entry {
         /// The name, the length and the byte ranges in the journal; `nil` if the download has no journal.
         var summary: JournalSummary?
         var readAt: ContinuousClock.Instant
     }
 
-    /// The cached summaries, and the number of calls that removed summaries.
+    /// The cached journal summaries, and the number of `forget` calls, which removed some.
     private struct Contents {
         var entries: [DownloadID: Entry] = [:]
         /// The number of calls of `forget`. A changed number means that a summary that was just read may be outdated
@@ -19,7 +19,7 @@ final class JournalCache: Sendable {
         var changes = 0
     }
 
-    /// The maximum number of cached summaries.
+    /// The maximum number of cached journal summaries.
     private static let maximumCount = 10_000
     /// The time after which a cached summary expires and the journal is read again, because another program may have
     /// changed the journal.
@@ -55,8 +55,8 @@ final class JournalCache: Sendable {
         return found
     }
 
-    /// Removes the cached summary of a download, because a transfer or a command changes the journal. A `summary` that
-    /// is not `nil` was read after the change and replaces the old one.
+    /// Removes the cached journal summary of a download, because a transfer or a command changes the journal. A
+    /// `summary` that is not `nil` was read after the change and replaces the old one.
     func forget(_ id: DownloadID, replacement summary: JournalSummary? = nil) {
         state.withLock { state in
             state.entries[id] = summary.map { Entry(summary: $0, readAt: .now) }

@@ -32,8 +32,8 @@ final class SnapshotHub: Sendable {
     /// newest snapshot. The stream ends when the download is removed.
     func stream(_ id: DownloadID) -> AsyncStream<DownloadSnapshot> { register(id).stream }
 
-    /// Returns a stream that begins with the snapshot that `look` returns, followed by the snapshots that are
-    /// published. The stream is empty if `look` returns `nil`, because the download does not exist.
+    /// Returns a stream of the snapshot that `look` returns, followed by the snapshots that are published afterwards.
+    /// The stream is empty if `look` returns `nil`, because the download does not exist.
     ///
     /// The stream is registered before `look` is called. Otherwise, an end during `look` would be lost, and a reader
     /// would wait for it for ever.
@@ -71,8 +71,8 @@ final class SnapshotHub: Sendable {
         return (stream, continuation, number)
     }
 
-    /// The identifiers of the downloads that have a snapshot stream, so that only their snapshots are published after a
-    /// change of the whole list.
+    /// The identifiers of the downloads that have a reader of their snapshots (a stream), so that only their snapshots
+    /// are published after a change of the whole list.
     var followed: [DownloadID] { readers.withLock { Array($0.streams.keys) } }
 
     private func leave(_ id: DownloadID, _ number: Int) {
@@ -83,7 +83,8 @@ final class SnapshotHub: Sendable {
         }
     }
 
-    /// Returns a mailbox that receives all events from now on. The hub does not retain the mailbox.
+    /// Returns a mailbox that receives all events from now on. The hub keeps only a weak reference: the reader owns the
+    /// mailbox.
     func mailbox() -> EventMailbox {
         let mailbox = EventMailbox()
         readers.withLock { readers in

@@ -5,11 +5,11 @@ import TowlineEngine
 /// the transfer.
 struct DownloadEnd {
     let download: LiveDownload
-    /// The reason to end the transfer that was set when it ended, such as a command; `none` if no reason was set.
+    /// The reason, such as a command, why the transfer was ended; `none` if no reason was set.
     private(set) var intent: LiveDownload.Intent
-    /// The change that writes the result to the registry.
+    /// The change of the registry entry that contains the result of the transfer.
     private(set) var change: RegistryChange
-    /// The wait before the download is retried; `nil` if the download does not wait.
+    /// The wait before the download is retried, with its reason and end; `nil` if the download does not wait.
     private(set) var wait: RetryWaits.Wait?
 
     /// Creates the result of a transfer that ended, with the changes (name, length, timeline notes) that the registry
@@ -20,7 +20,7 @@ struct DownloadEnd {
         change = download.takeChange(progress: true) ?? RegistryChange(download.id)
     }
 
-    /// The new state of the download; `nil` if the state in the registry does not change.
+    /// The new state of the download after its transfer; `nil` if the state in the registry does not change.
     var state: RegisteredState? { change.state?.state }
 
     /// `true` if the change contains the first of several follow-ups, such as unpacking.

@@ -17,8 +17,8 @@ extension DownloadScheduler {
 
     // MARK: One download
 
-    /// Passes a command to the transfer of a download and waits for the result. First waits for a transfer that is
-    /// being started, or for the result of an ended transfer to be written to the registry.
+    /// Passes a command, such as pause, to the transfer of a download and waits for the result. First waits for a
+    /// transfer that is being started, or for the result of an ended transfer to be written to the registry.
     ///
     /// - Parameter command: passes the command to the running download. Returns the reason if this ends the transfer;
     ///   `nil` otherwise.
@@ -114,7 +114,7 @@ extension DownloadScheduler {
 
     // MARK: Limits
 
-    /// The limits on running downloads and on the total rate.
+    /// The limits on running downloads and on the total rate that are in effect.
     var limits: DownloadLimits {
         DownloadLimits(
             maximumRunning: admission.limit, maximumRunningPerHost: admission.hostLimit,

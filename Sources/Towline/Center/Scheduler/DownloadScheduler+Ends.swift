@@ -1,7 +1,8 @@
 import TowlineCore
 import TowlineEngine
 
-/// Functions of the scheduler for the end of a transfer, the waits before retries, the launch and the close.
+/// Functions of the scheduler for the end of a transfer, the waits before retries, the launch of the downloader and its
+/// close.
 extension DownloadScheduler {
     /// Decides the state of a download whose transfer ended with `result`, and writes the state to the registry.
     func ended(_ download: LiveDownload, _ result: Result<CompletedTransfer, TowlineError>) async {
@@ -41,7 +42,7 @@ extension DownloadScheduler {
 
     // MARK: Waiting
 
-    /// Starts the timer for the end of the earliest wait, when the waiting download is queued again.
+    /// Starts the timer for the end of the earliest wait, at which the waiting download is queued again.
     func setAlarm() {
         guard !running.isClosed else { return waits.stopTimer() }
         // A task of its own: a new alarm cancels the task of the timer.
@@ -91,7 +92,7 @@ extension DownloadScheduler {
         Task { await waitsAreOver { $0.code == .network || $0.code == .retry } }
     }
 
-    /// Informs the downloads of each change that `monitor` reports, until it is closed.
+    /// Informs the downloads of each change of the network that `monitor` reports, until it is closed.
     func watchNetwork(_ monitor: any NetworkMonitor) {
         let changes = monitor.changes()
         if monitor.state == .unavailable { networkChanged(.unavailable) }
@@ -125,7 +126,8 @@ extension DownloadScheduler {
 
     // MARK: Closing
 
-    /// Stops all transfers and follow-ups and waits for their end. The next launch resumes them.
+    /// Stops all transfers and follow-ups (actions such as unpacking) and waits for their end. The next launch resumes
+    /// them.
     func close() async {
         guard !running.isClosed else { return await awaitRuns() }
         running.close()

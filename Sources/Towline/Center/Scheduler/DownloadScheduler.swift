@@ -23,14 +23,14 @@ actor DownloadScheduler {
     /// The task that publishes the progress of running downloads at intervals; `nil` if no download runs.
     var pulse: Task<Void, Never>?
 
-    /// The state of the background task that takes queued downloads from the registry and starts them.
+    /// The state of the background task (pump) that takes queued downloads from the registry and starts them.
     private struct Pump {
-        /// `nil` if no task is running.
+        /// The background task; `nil` if no task is running.
         var task: Task<Void, Never>?
-        /// `true` if the running task must look for queued downloads once more, because a download was queued or a slot
-        /// became free.
+        /// `true` if the running task must look for queued downloads once more, because a download was queued or a
+        /// running one ended.
         var mustRepeat = false
-        /// `true` if the queued downloads could not be read from the registry and must be read again.
+        /// `true` if the queued downloads could not be read from the registry and must be read again by a retry.
         var hasFailed = false
     }
 
@@ -272,8 +272,8 @@ actor DownloadScheduler {
         }
     }
 
-    /// Ends the bookkeeping of a transfer whose result is in the registry: the download no longer counts as running.
-    /// Then starts its follow-ups, its wait, or a restart that was requested during the write.
+    /// Records that the result of an ended transfer is in the registry: the download no longer counts as running. Then
+    /// starts its follow-ups, its wait, or a restart that was requested during the write.
     private func recordEnd(_ end: DownloadEnd) async {
         let id = end.download.id
         running.remove(id)
@@ -301,7 +301,7 @@ actor DownloadScheduler {
         }
     }
 
-    /// Starts the remaining follow-ups of a download, if it is finished.
+    /// Starts the remaining follow-ups (actions such as unpacking) of a download, if it is finished.
     func beginFollowUps(_ id: DownloadID) { followUps.begin(id) { [self] id in await publish(id) } }
 
     /// Starts a task that retries every second, until the results of all ended transfers are in the registry and the
@@ -320,7 +320,7 @@ actor DownloadScheduler {
     }
 
     /// Writes the results of all ended transfers that are not in the registry yet. Stops after the first failure,
-    /// because the other writes would fail too.
+    /// because the writes of further results would fail too.
     func writeEnds() async {
         do throws(TowlineError) {
             for id in running.unwritten { try await writeEnd(of: id) }

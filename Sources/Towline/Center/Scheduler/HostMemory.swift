@@ -3,28 +3,31 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// The learned connection numbers of a host, as stored in the registry, the database of all downloads.
+/// The numbers of connections that a host allows and that increase its rate, as learned and stored in the registry, the
+/// database of all downloads.
 struct HostKnowledge: Hashable, Codable {
     /// The maximum number of connections that the host allows; `nil` if no limit is known.
     var connections: Int?
     /// The number of connections after which further connections did not increase the rate; `nil` if unknown.
     var usual: Int?
-    /// The time when the numbers were learned, in milliseconds since 1970.
+    /// The time when these numbers of connections were learned, in milliseconds since 1970.
     var learnedAt: Int64
 
-    /// Returns whether the numbers were learned at most one hour before `now`, in milliseconds since 1970. A time in
-    /// the future, after a clock was set back, is not valid.
+    /// Returns whether these numbers of connections were learned at most one hour before `now`, in milliseconds since
+    /// 1970. A time in the future, after a clock was set back, is not valid.
     func isFresh(now: Int64) -> Bool {
         (0...HostBoard.ceilingLife.components.seconds * 1000).contains(now - learnedAt)
     }
 }
 
-/// Stores the learned connection numbers of hosts in the registry, so that the next launch begins with them.
+/// Stores in the registry how many connections each host allows and how many increase its rate, so that the next launch
+/// begins with these numbers.
 final class HostMemory: Sendable {
     private let registry: any Registry
     private let board: HostBoard
     private let failures: RegistryFailures
-    /// The connection numbers of hosts as last written to the registry, so that only changes are written.
+    /// The numbers of connections that hosts allow or benefit from, as last written to the registry, so that only
+    /// changes are written.
     private let stored = Mutex<[HTTPURL.Origin: HostBoard.Knowledge]>([:])
 
     init(registry: any Registry, board: HostBoard, failures: RegistryFailures) {
@@ -33,8 +36,8 @@ final class HostMemory: Sendable {
         self.failures = failures
     }
 
-    /// Loads the connection numbers of hosts that earlier processes learned and stored in the registry. Called at
-    /// launch.
+    /// Loads the numbers of connections that hosts allow or benefit from, which earlier processes learned and stored in
+    /// the registry. Called at launch.
     func recall() async throws(TowlineError) {
         let now = WallClock.milliseconds
         for (name, text) in try await registry.hostKnowledge() {
@@ -47,8 +50,8 @@ final class HostMemory: Sendable {
         stored.withLock { $0 = board.knowledge }
     }
 
-    /// Writes the connection numbers of hosts that changed since the last write to the registry. Called after each
-    /// transfer.
+    /// Writes to the registry the numbers of connections that hosts allow or benefit from, if they changed since the
+    /// last write. Called after each transfer.
     func remember() async {
         for (origin, host) in changes() {
             let known = HostKnowledge(
@@ -62,7 +65,7 @@ final class HostMemory: Sendable {
         }
     }
 
-    /// Returns the learned connection numbers that changed since the last call, by host.
+    /// Returns by host the numbers of connections that it allows or benefits from, if they changed since the last call.
     private func changes() -> [HTTPURL.Origin: HostBoard.Knowledge] {
         stored.withLock { stored in
             let hosts = board.knowledge

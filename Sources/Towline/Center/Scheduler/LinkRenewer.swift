@@ -6,7 +6,7 @@ import TowlineEngine
 /// Replaces expired links of downloads with new ones from the app (`Configuration.linkRenewal`): after the server
 /// refused a link, and before a known expiry time.
 final class LinkRenewer: Sendable {
-    /// The time before the expiry of a link at which the link is renewed, in seconds.
+    /// The number of seconds before the expiry of a link when the link is renewed.
     private static let margin: TimeInterval = 30
 
     private let renewal: (any LinkRenewal)?
@@ -24,7 +24,7 @@ final class LinkRenewer: Sendable {
     }
 
     /// Requests a new link if `error` indicates an expired link. Returns `true` if the download can continue with the
-    /// new link, and `false` if the error stands.
+    /// new link, and `false` if the download ends with the error.
     func renew(_ download: LiveDownload, after error: TowlineError) async -> Bool {
         guard let renewal, let status = error.status,
             counts.withLock({ $0.permits(download.id, status: status, download.progress) })
@@ -56,7 +56,7 @@ final class LinkRenewer: Sendable {
         }
     }
 
-    /// Resets the number of consecutive renewals of a removed download.
+    /// Resets the number of consecutive link renewals of a removed download.
     func forget(_ id: DownloadID) { counts.withLock { $0.reset(id) } }
 
     private func renew(
@@ -135,7 +135,7 @@ final class LinkRenewer: Sendable {
 /// The numbers of consecutive renewals of the links of downloads, and the decision whether a refused link is renewed
 /// once more.
 struct RenewalCounts {
-    /// The status codes of a response that mean that a link has expired, if the link worked before.
+    /// The status codes of a response that mean that a link has expired, if bytes of the file were downloaded before.
     private static let expired: Set<Int> = [401, 403, 404, 410]
     /// The maximum number of consecutive renewals of a download's link without a received byte. Then the download
     /// fails.
@@ -157,6 +157,7 @@ struct RenewalCounts {
         return true
     }
 
-    /// Resets the number of consecutive renewals of a download's link.
+    /// Resets the number of consecutive renewals of a download's link, because bytes arrived or the download was
+    /// removed.
     mutating func reset(_ id: DownloadID) { counts[id] = nil }
 }

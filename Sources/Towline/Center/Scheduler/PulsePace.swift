@@ -10,7 +10,8 @@ struct PulsePace {
 
     private let shortest: Duration
     private var written: ContinuousClock.Instant
-    /// The number of snapshots that were delivered to readers by the last report, which decides the next interval.
+    /// The number of snapshots that were delivered to readers by the last report of all running downloads, which
+    /// decides the next interval.
     var deliveries = 0
 
     /// Creates the pace of the reports; the first interval begins at `now`.
@@ -24,8 +25,8 @@ struct PulsePace {
         min(max(shortest, .seconds(Double(deliveries) / Self.deliveriesPerSecond)), Self.longestInterval)
     }
 
-    /// Returns whether the byte counts of running downloads must be written to the registry now. `true` begins the next
-    /// interval.
+    /// Returns whether the byte counts of running downloads must be written to the registry now. If so, begins the next
+    /// interval between two writes.
     mutating func isProgressDue(now: ContinuousClock.Instant) -> Bool {
         guard now - written >= Self.progressInterval else { return false }
         written = now

@@ -2,7 +2,7 @@ import TowlineCore
 
 /// The downloads that wait for the network, the server or disk space before they enter the queue again.
 struct RetryWaits {
-    /// The reason why a download waits, and the time when it enters the queue again.
+    /// The wait of one download before its next transfer: the reason, and the time when it enters the queue again.
     struct Wait: Hashable {
         var code: WaitCode
         /// The time when the download enters the queue again, on the monotonic clock.
@@ -13,8 +13,8 @@ struct RetryWaits {
     private static let longestDelay = Duration.seconds(300)
 
     private var waits: [DownloadID: Wait] = [:]
-    /// The number of consecutive waits of each download, which lengthens the next wait, and the reason of the last one.
-    /// A received byte resets both.
+    /// The number of consecutive waits of each download, which lengthens its next wait, and the reason of the last
+    /// wait. A received byte resets both.
     private var counts: [DownloadID: (number: Int, code: WaitCode)] = [:]
     /// The task that waits for the end of the earliest wait and then queues the downloads whose waits are over.
     private var timer: Task<Void, Never>?
@@ -28,7 +28,7 @@ struct RetryWaits {
         return min(Self.longestDelay, configuration.networkRetryInterval * (1 << min(count, 20)))
     }
 
-    /// Returns the number of consecutive waits of a download.
+    /// Returns the number of consecutive waits of a download, which lengthens its next wait.
     func count(of id: DownloadID) -> Int { counts[id]?.number ?? 0 }
 
     /// Returns the wait that a download continues to show while it is retried; `nil` if it did not wait for the network
@@ -50,11 +50,11 @@ struct RetryWaits {
     /// Postpones the end of a download's wait to the time `until`. Has no effect if the download does not wait.
     mutating func postpone(_ id: DownloadID, until time: ContinuousClock.Instant) { waits[id]?.until = time }
 
-    /// Removes the waits of downloads that enter the queue again.
+    /// Removes the waits of downloads that enter the queue again and so wait no longer.
     mutating func remove(_ ids: some Sequence<DownloadID>) { for id in ids { waits[id] = nil } }
 
-    /// Adds removed waits again, because the registry could not be written. They now end at the time `until`. A wait
-    /// that began meanwhile is not replaced.
+    /// Adds waits again that `remove` removed, because the registry could not be written. They now end at the time
+    /// `until`. A wait that began meanwhile is not replaced.
     mutating func restore(_ removed: [DownloadID: Wait], until time: ContinuousClock.Instant) {
         for (id, wait) in removed where waits[id] == nil { waits[id] = Wait(code: wait.code, until: time) }
     }

@@ -9,7 +9,7 @@ import TowlineEngine
 /// then, the download counts as running. This prevents a second start of a download that the registry still contains
 /// as running, and prevents more running downloads than the limit.
 final class RunningDownloads: Sendable {
-    /// A task that writes the result of a transfer to the registry.
+    /// A task that writes the result of an ended transfer to the registry, the database of all downloads.
     typealias EndWrite = Task<Result<Void, TowlineError>, Never>
 
     /// A running download: the task that runs its transfer and, after the end, the result that the registry does not
@@ -17,7 +17,7 @@ final class RunningDownloads: Sendable {
     private struct Entry {
         let download: LiveDownload
         let run: Task<Void, Never>
-        /// The result of the ended transfer, which is not in the registry yet.
+        /// The result of the ended transfer, which is not in the registry yet; `nil` while the transfer runs.
         var end: DownloadEnd?
         /// The task that is writing `end` to the registry; `nil` if no task runs.
         var write: EndWrite?
@@ -26,19 +26,18 @@ final class RunningDownloads: Sendable {
     /// The running downloads, and those whose transfers are being started.
     private struct Contents {
         var entries: [DownloadID: Entry] = [:]
-        /// The downloads that are being marked as active in the registry. After these tasks, the transfers exist.
+        /// The task that is starting each download: it first marks the download as active in the registry (the claim).
         var claims: [DownloadID: Task<Void, Never>] = [:]
         var isClosed = false
         var network = NetworkState.available
-        /// The numbers of bytes that the last transfers received, in two parts: when `received` is full, it replaces
-        /// `receivedEarlier`.
+        /// The number of bytes that the last transfer of each download received. When full, becomes `receivedEarlier`.
         var received: [DownloadID: Int64] = [:]
         var receivedEarlier: [DownloadID: Int64] = [:]
         /// The number of downloads whose transfer has ended.
         var endCount = 0
     }
 
-    /// The maximum number of entries in `received`.
+    /// The maximum number of downloads in `received`, so that the memory for ended downloads stays limited.
     private static let maximumReceived = 2000
     private let state = Mutex(Contents())
 
@@ -68,10 +67,10 @@ final class RunningDownloads: Sendable {
     /// Returns the downloads with a transfer that belong to a group; all if `group` is `nil`.
     func all(in group: String?) -> [LiveDownload] { all.filter { group == nil || $0.share.group == group } }
 
-    /// The state of the network as last reported to the downloads.
+    /// The state of the machine's network as last reported to the downloads.
     var network: NetworkState { state.withLock { $0.network } }
 
-    /// Sets the state of the network, and returns the downloads with a transfer.
+    /// Stores the state of the machine's network, and returns the downloads with a transfer.
     func setNetwork(_ network: NetworkState) -> [LiveDownload] {
         state.withLock { state in
             state.network = network
@@ -81,13 +80,14 @@ final class RunningDownloads: Sendable {
 
     var isEmpty: Bool { state.withLock { $0.entries.isEmpty } }
 
-    /// Returns the current snapshot of a running download; `nil` if the download does not run.
+    /// Returns the current snapshot (state and progress) of a running download; `nil` if the download does not run.
     func snapshot(of id: DownloadID) -> DownloadSnapshot? {
         guard let entry = state.withLock({ $0.entries[id] }) else { return nil }
         return entry.end?.snapshot ?? entry.download.snapshot
     }
 
-    /// Returns the snapshot of a download with this registry entry, and the summary of its journal if it has one.
+    /// Returns the snapshot of a download with this registry entry, from its transfer if it runs, else from the entry
+    /// and the summary `held` of its journal.
     func snapshot(of record: RegisteredDownload, held: JournalSummary?) -> DownloadSnapshot {
         if let snapshot = snapshot(of: record.id) { return snapshot }
         var snapshot = DownloadSnapshot(record, held)
@@ -99,7 +99,8 @@ final class RunningDownloads: Sendable {
     /// valid.
     func isFree(_ id: DownloadID) -> Bool { state.withLock { $0.entries[id] == nil && $0.claims[id] == nil } }
 
-    /// Returns the task that runs the transfer of `download`; `nil` if its result is in the registry.
+    /// Returns the task that runs the transfer of `download`; `nil` if the transfer has ended and its result is in the
+    /// registry.
     func run(of download: LiveDownload) -> Task<Void, Never>? {
         guard let entry = state.withLock({ $0.entries[download.id] }), entry.download === download else { return nil }
         return entry.run
@@ -134,7 +135,8 @@ final class RunningDownloads: Sendable {
         }
     }
 
-    /// Ends the claim of downloads, and adds those whose transfers start, each with the task that runs its transfer.
+    /// Records that the task that starts these downloads (the claim) has ended, and adds those whose transfers start,
+    /// each with the task that runs its transfer.
     func endClaim(_ ids: [DownloadID], starting: [(LiveDownload, Task<Void, Never>)]) {
         state.withLock { state in
             for id in ids { state.claims[id] = nil }
@@ -142,10 +144,10 @@ final class RunningDownloads: Sendable {
         }
     }
 
-    /// Returns the task that is starting the transfer of a download. Commands wait for its end.
+    /// Returns the task (the claim) that is starting the transfer of a download. Commands wait for its end.
     func claim(of id: DownloadID) -> Task<Void, Never>? { state.withLock { $0.claims[id] } }
 
-    /// The tasks that are starting transfers.
+    /// The tasks that are starting transfers of downloads, for a command to all downloads, which waits for them.
     var claims: [Task<Void, Never>] { state.withLock { Array($0.claims.values) } }
 
     // MARK: Results
@@ -157,7 +159,7 @@ final class RunningDownloads: Sendable {
     /// none.
     func end(of id: DownloadID) -> DownloadEnd? { state.withLock { $0.entries[id]?.end } }
 
-    /// The downloads whose transfers ended and whose results are not in the registry yet.
+    /// The downloads whose transfers ended but whose results are not in the registry yet.
     var unwritten: [DownloadID] {
         state.withLock { $0.entries.values.filter { $0.end != nil }.map(\.download.id) }
     }
