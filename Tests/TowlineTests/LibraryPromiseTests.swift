@@ -2,7 +2,9 @@ import FaultServer
 import Foundation
 import Observation
 import Testing
-import Towline
+import TowlineEngine
+
+@testable import Towline
 
 /// A view model as an app writes it: the module of `@Observable` and Towline are imported together.
 @Observable
@@ -133,6 +135,65 @@ private final class DownloadModel {
         await site.server.stop()
     }
 
+    /// A kill after the archive was deleted, and before the list contains it: the step runs again and succeeds.
+    @Test func aDeletedArchiveIsNotUnpackedAgain() async throws {
+        let root = FileManager.default.temporaryDirectory.appendingPathComponent("deleted-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: root) }
+        let archive = root.appendingPathComponent("a.tar")
+        try Data(Self.tar("a.txt", "hello").utf8).write(to: archive)
+        let file = FinishedFile(
+            id: DownloadID(milliseconds: 1, random: (0, 1)), path: archive.path, source: "http://a.example/a.tar",
+            length: 2048, endedAt: 5)
+        let step = FollowUp.unpack(into: root.appendingPathComponent("a"), deletesArchive: true)
+        for _ in 0..<2 {
+            let place = try await LocalFollowUps().perform(step, of: file)
+            #expect(place == root.appendingPathComponent("a").path)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: root.path) == ["a"])
+    }
+
+    @Test func twoNamesForOneURLInOneDirectoryAreAnError() async throws {
+        let site = try await Site([:])
+        let downloader = try await site.downloader()
+        func named(_ name: String) throws -> DownloadRequest {
+            try site.request("/file") {
+                $0.destination = .file(site.downloads.appendingPathComponent(name))
+                $0.startsPaused = true
+            }
+        }
+        let first = try await downloader.add(try named("a"))
+        let again = try await downloader.add(try named("a"))
+        #expect(again == first)
+        let error = await #expect(throws: TowlineError.self) { try await downloader.add(try named("b")) }
+        #expect(error?.code == .unusableDestination && error?.message.contains("with the name a") == true)
+        await #expect(throws: TowlineError.self) {
+            try await downloader.add(contentsOf: [try site.request("/other") { $0.startsPaused = true }, named("c")])
+        }
+        #expect(try await downloader.page().downloads.count == 1, "all or none")
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    /// A `Progress` that was released keeps nothing open: the state directory can be opened again.
+    @Test(.timeLimit(.minutes(1))) func aReleasedProgressKeepsNothingOpen() async throws {
+        let site = try await Site(["/file": Resource(Self.version)])
+        func use() async throws {
+            let download = try await site.downloader().add(try site.request("/file"))
+            _ = download.progress
+            _ = try await download.file
+        }
+        try await use()
+        while true {
+            if let downloader = try? await site.downloader() {
+                await downloader.close()
+                break
+            }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        await site.server.stop()
+    }
+
     @Test(.timeLimit(.minutes(1))) func snapshotsGoOnAfterAFailure() async throws {
         let site = try await Site(["/file": Resource(Self.version, behaviour: .first(2, .status(404)))])
         let downloader = try await site.downloader()
@@ -232,6 +293,13 @@ private final class DownloadModel {
         try await download.start()
         while progress.isPaused { await Task.yield() }
         #expect(try await download.snapshot.state != .paused)
+        // The changes of the `Progress` itself are no commands: a cancelled download stays cancelled.
+        try await download.pause()
+        while !progress.isPaused { await Task.yield() }
+        try await download.cancel()
+        while !progress.isCancelled { await Task.yield() }
+        try await Task.sleep(for: .milliseconds(200))
+        #expect(try await download.snapshot.state == .cancelled)
         await downloader.close()
         await site.server.stop()
     }

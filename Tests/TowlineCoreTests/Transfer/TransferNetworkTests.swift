@@ -54,6 +54,18 @@ struct TransferNetworkTests {
         #expect(script.feed(.networkChanged(.available)).isEmpty)
     }
 
+    @Test("keeps a silent connection whose response no other could continue")
+    func keepsWhatCannotResume() throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.answer(200, [("Content-Length", "1000000")])
+        script.feed(.prepared)
+        script.write(to: 400_000)
+        script.feed(.networkChanged(.unavailable))
+        script.now = .seconds(5)
+        #expect(script.feed(.networkChanged(.available)).isEmpty)
+    }
+
     @Test("keeps a connection whose bytes arrive although the network is lost")
     func keepsWorking() throws {
         var script = try TransferScript()
