@@ -140,8 +140,8 @@ public final class Downloader: Sendable {
         DownloadSequence(downloader: self, query: query)
     }
 
-    /// Returns one page of the list of downloads: the snapshots of at most ``TowlineCore/DownloadQuery/limit`` downloads that match
-    /// the query. Sends no request to any server.
+    /// Returns one page of the list of downloads: the snapshots of at most ``TowlineCore/DownloadQuery/limit``
+    /// downloads that match the query. Sends no request to any server.
     public func page(_ query: DownloadQuery = DownloadQuery()) async throws(TowlineError) -> DownloadPage {
         try await center.list.page(query)
     }
@@ -200,8 +200,8 @@ public final class Downloader: Sendable {
     /// Finished, failed and cancelled downloads do not change.
     public func pauseAll(group: String? = nil) async throws(TowlineError) { try await center.pauseAll(group: group) }
 
-    /// Starts all paused downloads and the follow-ups that an earlier process left incomplete, or only the paused downloads
-    /// of a group if `group` is not `nil`.
+    /// Starts all paused downloads and the follow-ups that an earlier process left incomplete, or only the paused
+    /// downloads of a group if `group` is not `nil`.
     public func startAll(group: String? = nil) async throws(TowlineError) { try await center.resumeAll(group: group) }
 
     /// Sets the maximum number of downloads that run at the same time.

@@ -12,8 +12,8 @@
         /// The behaviour of `URLSession` in swift-corelibs-foundation that differs from Apple's. Each test fails if the
         /// behaviour changes; the transport may then do without a special case.
         @Suite struct CorelibsTests {
-            /// A resumed task sends its request again and delivers a second response. `ReceiveWindow` therefore suspends
-            /// no task.
+            /// A resumed task sends its request again and delivers a second response. `ReceiveWindow` therefore
+            /// suspends no task.
             @Test func suspendingATaskRepeatsItsRequest() async throws {
                 let server = ScriptedServer { connection, server in
                     guard server.head(from: connection) != nil else { return }

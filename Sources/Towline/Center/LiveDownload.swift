@@ -39,7 +39,8 @@ final class LiveDownload: TransferObserver {
         /// A change of the registry entry that could not be written to the registry. The next change includes it.
         var unwrittenChange: RegistryChange?
         var intent = Intent.none
-        /// `true` while the transfer waits for its next request. The displayed state may be a wait although a request runs.
+        /// `true` while the transfer waits for its next request. The displayed state may be a wait although a request
+        /// runs.
         var isTransferWaiting = false
         var runner: TransferRunner?
         /// A closure that is called once, when a command such as pause ends the transfer, so that the caller does not

@@ -13,8 +13,8 @@ public struct DownloadSnapshot: Hashable, Sendable, Identifiable, Codable {
     public var name: String?
     /// The state of the download, such as queued, downloading or finished.
     public var state: DownloadState
-    /// The latest time when a waiting download is retried, accurate to a second; `nil` if the download does not wait, or
-    /// is being retried.
+    /// The latest time when a waiting download is retried, accurate to a second; `nil` if the download does not wait,
+    /// or is being retried.
     public var waitsUntil: Date?
     /// The reason why the download waits, was restarted or failed, as text; `nil` without such a reason.
     public var reason: String?

@@ -66,8 +66,8 @@ package struct ResponseQuestion: Hashable, Sendable {
     /// `true` if the file to download is a web page, according to the user or its earlier media type, so that a web
     /// page is accepted.
     package var expectsWebPage: Bool
-    /// `true` if the request goes to a mirror. Its response must then give the complete length of the file, because files
-    /// of different servers with different lengths are never the same file.
+    /// `true` if the request goes to a mirror. Its response must then give the complete length of the file, because
+    /// files of different servers with different lengths are never the same file.
     package var asksMirror = false
     /// `true` if the request carries the user's name and password, or a token.
     package var sendsUser = false

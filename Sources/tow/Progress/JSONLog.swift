@@ -159,18 +159,8 @@ struct JSONLog: Sendable {
         }
     }
 
+    /// Returns the name of a state without the reason of a wait.
     private static func name(of state: DownloadState) -> String {
-        switch state {
-        case .queued: "queued"
-        case .connecting: "connecting"
-        case .downloading: "downloading"
-        case .verifying: "verifying"
-        case .publishing: "publishing"
-        case .finished: "finished"
-        case .paused: "paused"
-        case .waiting: "waiting"
-        case .failed: "failed"
-        case .cancelled: "cancelled"
-        }
+        if case .waiting = state { "waiting" } else { state.description }
     }
 }

@@ -83,8 +83,8 @@ extension DownloadScheduler {
         return free < max(length - record.heldBytes, 1 << 20)
     }
 
-    /// Informs the running transfers of a change of the network. If the network is available, also retries all downloads
-    /// that wait after a failure.
+    /// Informs the running transfers of a change of the network. If the network is available, also retries all
+    /// downloads that wait after a failure.
     private func networkChanged(_ network: NetworkState) {
         guard !running.isClosed else { return }
         for download in running.setNetwork(network) { download.networkChanged(network) }

@@ -193,8 +193,9 @@ struct TransferPatience: Sendable {
 
     /// Resets the waits and counts of failures after a change of the network, so that the next attempt starts at once:
     /// failures on the old network say little about the new network. A wait that the server asked for stays, because it
-    /// concerns the server. After a loss, also ends the attempts that receive no bytes: the system may wait
-    /// minutes until it sends on their connections again. A response that no other could continue stays. Without a loss, running attempts continue.
+    /// concerns the server. After a loss, also ends the attempts that receive no bytes: the system may wait minutes
+    /// until it sends on their connections again. A response that no other could continue stays. Without a loss,
+    /// running attempts continue.
     mutating func networkReturned(
         _ sources: inout TransferSources, _ work: inout TransferWork, _ evidence: inout TransferEvidence,
         _ context: TransferContext
