@@ -94,7 +94,7 @@ struct ProxyEnvironment: Sendable {
 extension ConnectionOptions {
     /// Returns the options with the proxy that the environment names for a URL. Returns them unchanged if the user gave
     /// a proxy, if proxies are not allowed (`publicAddressesOnly`), or if the environment names no proxy for the URL.
-    func withProxy(for url: HTTPURL, from environment: ProxyEnvironment = .current()) -> ConnectionOptions {
+    func withProxy(for url: HTTPURL, from environment: ProxyEnvironment) -> ConnectionOptions {
         guard proxy == nil, !publicAddressesOnly, let choice = environment.proxy(for: url) else { return self }
         var options = self
         (options.proxy, options.proxyVariable) = (choice.address, choice.variable)

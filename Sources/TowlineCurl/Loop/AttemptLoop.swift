@@ -118,7 +118,7 @@ final class AttemptLoop {
             let fields = try fieldLists.list(request.fieldsToSend)
             if request.needsProvenEnd, !CurlLibrary.provesStreamEnd { _ = context.http1Hosts.add(request.url.origin) }
             let options = request.connection.limited(to: request, besides: context.challengeHosts)
-                .withProxy(for: request.url)
+                .withProxy(for: request.url, from: context.proxies)
                 .withProtocol(for: request.url.origin, besides: context.http1Hosts)
             let pool = try pools.pool(for: options, options.mayShare ? request.sharing : .none)
             guard let handle = pool.takeHandle() else { throw TransportFailure(.local, FailureTable.outOfMemory) }

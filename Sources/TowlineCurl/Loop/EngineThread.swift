@@ -10,6 +10,8 @@ struct EngineContext: Sendable {
     let bufferSize: Int
     let http1Hosts = HTTP1Hosts()
     let challengeHosts = ChallengeHosts()
+    /// The proxies that the environment named when the transport was created.
+    let proxies = ProxyEnvironment.current()
 }
 
 /// A POSIX thread that runs an `AttemptLoop`, the event loop of libcurl's requests, and takes commands from other

@@ -37,7 +37,7 @@ package struct WebhookSender: Sendable {
         var tries = 0
         while true {
             let post = WebhookPost(
-                url: url, message: message, options: options.withProxy(for: url), timeout: timeout)
+                url: url, message: message, options: options.withProxy(for: url, from: .current()), timeout: timeout)
             let answer = try await WorkThread.run { (flag) throws(TowlineError) in
                 try flag.check("webhook to \(url)")
                 return post.perform(flag)
