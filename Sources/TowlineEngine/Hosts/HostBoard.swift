@@ -112,12 +112,12 @@ package final class HostBoard: Sendable {
     /// counted and the host is not known to serve fewer. Returns whether it is permitted; call `left` when the transfer
     /// no longer needs them.
     func admit(_ origin: HTTPURL.Origin, limit: Int) -> Bool {
-        entries.withLock { entries in
-            let entry = entries[origin] ?? Entry()
+        func count(in entry: inout Entry) -> Bool {
             guard entry.transfers < min(limit, entry.crowd.limit ?? .max) else { return false }
-            entries[origin, default: entry].transfers += 1
+            entry.transfers += 1
             return true
         }
+        return entries.withLock { count(in: &$0[origin, default: Entry()]) }
     }
 
     /// Counts a request to a host that begins, unless it shares the single connection for small files
@@ -153,18 +153,23 @@ package final class HostBoard: Sendable {
 
     private func change(_ origin: HTTPURL.Origin, _ body: (inout Entry) -> Void) {
         entries.withLock { entries in
-            guard var entry = entries[origin] else { return }
-            body(&entry)
+            guard let index = entries.index(forKey: origin) else { return }
+            body(&entries.values[index])
             // Remove a host without knowledge, so that a list of a million hosts needs no memory for each.
-            entries[origin] = entry.isEmpty(unlessKeeping: entries.count <= Self.mostKept) ? nil : entry
+            if entries.values[index].isEmpty(unlessKeeping: entries.count <= Self.mostKept) {
+                entries.remove(at: index)
+            }
         }
     }
 
     /// Changes the observations about a host. A host without observations is added, unless `mostKept` hosts are known.
     private func changeOrAdd(_ origin: HTTPURL.Origin, _ body: (inout Entry) -> Void) {
         entries.withLock { entries in
-            guard entries[origin] != nil || entries.count < Self.mostKept else { return }
-            body(&entries[origin, default: Entry()])
+            if let index = entries.index(forKey: origin) {
+                body(&entries.values[index])
+            } else if entries.count < Self.mostKept {
+                body(&entries[origin, default: Entry()])
+            }
         }
     }
 
