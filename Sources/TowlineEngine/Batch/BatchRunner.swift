@@ -88,9 +88,10 @@ package final class BatchRunner: Sendable {
     private func reserveName(of item: BatchRoster.Item) {
         guard let names = services.names, case .file(let directory, nil) = item.options.target else { return }
         let place = Place(directory: directory, name: SafeFileName.ofURL(item.options.url))
-        let number = names.reserve(
+        let reservation = names.reserve(
             place, NameBoard.Terms(item.options), services.storage, most: Destination.mostNumbered)
-        item.nameNumber.store(number, ordering: .relaxed)
+        item.nameNumber.store(reservation.number, ordering: .relaxed)
+        item.isNameVacant.store(reservation.isVacant, ordering: .relaxed)
         names.begin(item.number)
     }
 

@@ -135,7 +135,9 @@ struct SmallFileRun {
         let place = Place(directory: directory, name: name ?? terms.nameOfURL).numbered(number)
         // This also reads the directory, unless that was done recently.
         let begun = services.storage.find(source: source, inDirectory: directory)
-        guard name != nil || begun == nil, services.storage.seemsVacant(place) else { return nil }
+        guard name != nil || begun == nil,
+            item.isNameVacant.exchange(false, ordering: .relaxed) || services.storage.seemsVacant(place)
+        else { return nil }
         let origin = item.options.url.origin
         // An attempt at a silent host must not take a slot from others. A `TransferRun` sees to that.
         guard !observer.slot.isSilent(origin) else { return nil }

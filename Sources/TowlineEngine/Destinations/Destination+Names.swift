@@ -41,7 +41,8 @@ extension Destination {
     private func reservedNumber(_ place: Place, after number: Int?) -> Int {
         guard let names = services.names else { return number.map { $0 + 1 } ?? 0 }
         return names.reserve(
-            place, NameBoard.Terms(options), services.storage, most: Self.mostNumbered, isAgain: number != nil)
+            place, NameBoard.Terms(options), services.storage, most: Self.mostNumbered, isAgain: number != nil
+        ).number
     }
 
     /// Returns whether the download must wait until earlier entries of the batch have their file names, because the

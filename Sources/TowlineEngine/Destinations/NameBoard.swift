@@ -47,29 +47,40 @@ final class NameBoard: Sendable {
     private let names = Mutex<[Int: Numbers]>([:])
     private let turns = Mutex(Turns())
 
-    /// Returns the number for the next file with the name of `place`, as in `NAME (1)`; 0: no number; `most` if all are
-    /// taken. Each call for a name returns another number, except for a URL whose file is already finished.
+    /// The number of a file among those with the same name, as in `NAME (1)`; 0: the name without a number.
+    struct Reservation {
+        let number: Int
+        /// `true` if the numbered name was found unused (`Storage.seemsVacant`).
+        var isVacant = false
+    }
+
+    /// Returns the number for the next file with the name of `place`, as in `NAME (1)`; `most` if all are taken. Each
+    /// call for a name returns another number, except for a URL whose file is already finished.
     ///
     /// - Parameter isAgain: `true` if the number of an earlier call could not be used.
-    func reserve(_ place: Place, _ terms: Terms, _ storage: any Storage, most: Int, isAgain: Bool = false) -> Int {
+    func reserve(
+        _ place: Place, _ terms: Terms, _ storage: any Storage, most: Int, isAgain: Bool = false
+    ) -> Reservation {
         names.withLock { names in
             if names.count >= Self.mostNames { names = [:] }
             var numbers = names[place.hashValue] ?? Numbers()
             defer { names[place.hashValue] = numbers }
-            if !isAgain, let own = numbers.passed.first(where: { $0.source == terms.source }) { return own.number }
+            if !isAgain, let own = numbers.passed.first(where: { $0.source == terms.source }) {
+                return Reservation(number: own.number)
+            }
             while numbers.next < most {
                 defer { numbers.next += 1 }
                 let candidate = place.numbered(numbers.next)
-                if storage.seemsVacant(candidate) { return numbers.next }
+                if storage.seemsVacant(candidate) { return Reservation(number: numbers.next, isVacant: true) }
                 // Survey for no source, so that nothing is synced: only the name matters here.
                 switch try? storage.survey(named: candidate, for: "") {
                 case .finished(_, let source)? where !(source == terms.source):
                     numbers.passed.append((numbers.next, source))
                 case .occupied? where numbers.next > 0 || terms.passesFiles: break
-                default: return numbers.next
+                default: return Reservation(number: numbers.next)
                 }
             }
-            return numbers.next
+            return Reservation(number: numbers.next)
         }
     }
 
