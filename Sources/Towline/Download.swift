@@ -9,10 +9,15 @@ import TowlineEngine
 public struct Download: Sendable, Identifiable, Hashable {
     /// The identifier of the download, which stays the same after a relaunch.
     public let id: DownloadID
-    /// The downloader whose list contains the download. A handle keeps it open.
-    let downloader: Downloader
+    /// The manager whose list contains the download. A handle keeps it open.
+    public let manager: any DownloadManager
 
-    var center: DownloadCenter { downloader.center }
+    /// Creates the handle of a download in the list of a manager, for example in a type that conforms to
+    /// ``DownloadManager``. Does not check that the list contains the download.
+    public init(id: DownloadID, manager: any DownloadManager) {
+        self.id = id
+        self.manager = manager
+    }
 
     /// Returns whether two handles refer to the same download, by its identifier.
     public static func == (left: Download, right: Download) -> Bool { left.id == right.id }
@@ -26,7 +31,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     ///
     /// The progress of a download that does not run is read from its journal. No request is sent.
     public var snapshot: DownloadSnapshot {
-        get async throws(TowlineError) { try await center.list.snapshot(id) }
+        get async throws(TowlineError) { try await manager.snapshot(of: id) }
     }
 
     /// The current snapshot, followed by a new snapshot after each change.
@@ -36,7 +41,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// it again. It ends when the download is removed or the downloader closes. A slow reader receives only the newest
     /// snapshot and does not slow down the download.
     public var snapshots: AsyncStream<DownloadSnapshot> {
-        get async { await downloader.hub.stream(id) { try? await center.list.snapshot(id) } }
+        get async { await manager.snapshotStream(of: id) }
     }
 
     /// Waits until the download and its follow-ups are finished, and returns the final URL of the file.
@@ -64,7 +69,13 @@ public struct Download: Sendable, Identifiable, Hashable {
             }
         }
         try Task.checkCancellation()
-        try center.running.checkOpen()
+        do throws(TowlineError) {
+            _ = try await snapshot
+        } catch  where error.code != .unknownDownload {
+            throw error
+        } catch {
+            // The stream ended because the download was removed.
+        }
         throw TowlineError(.cancelled, "the download was removed from the list")
     }
 
@@ -72,7 +83,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     ///
     /// - Throws: `unknownDownload` if the download was removed.
     public var segments: DownloadSegments {
-        get async throws(TowlineError) { try await center.list.segments(id) }
+        get async throws(TowlineError) { try await manager.segments(of: id) }
     }
 
     /// The bytes of the download, which can be read while they arrive.
@@ -81,11 +92,13 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// the server. If the download is queued, it waits until the download starts. If the download does not run, the
     /// bytes on the disk can be read.
     ///
-    /// - Throws: `illegalTransition` if the download is paused, failed or cancelled and no bytes are on the disk;
-    ///   `unusableDestination` if the finished file was deleted or changed; `unknownDownload` if the download was
-    ///   removed; `cancelled` if the current task was cancelled.
+    /// Only a ``Downloader`` has the bytes. For a download of another manager, read the finished ``file``.
+    ///
+    /// - Throws: `illegalTransition` if the download is paused, failed or cancelled and no bytes are on the disk, or if
+    ///   ``manager`` is not a ``Downloader``; `unusableDestination` if the finished file was deleted or changed;
+    ///   `unknownDownload` if the download was removed; `cancelled` if the current task was cancelled.
     public var content: DownloadContent {
-        get async throws(TowlineError) { try await DownloadContent(id, center.list) }
+        get async throws(TowlineError) { try await DownloadContent(id, try center.list) }
     }
 
     /// Returns notes of the timeline, the history of the download: those with a number greater than `number`, oldest
@@ -95,7 +108,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     ///   - number: the number of the last note that the caller has read; 0 for all notes.
     ///   - limit: the maximum number of notes. The nearest value replaces one outside 1 to 10,000.
     public func timeline(after number: Int64 = 0, limit: Int = 1000) async throws(TowlineError) -> [TimelineNote] {
-        try await center.list.timeline(id, after: number, limit: limit)
+        try await manager.timeline(of: id, after: number, limit: limit)
     }
 
     /// Calls `body` with each snapshot of ``snapshots`` until the observation is cancelled or released.
@@ -156,14 +169,14 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// Returns when the transfer has ended and the pause is durable: it holds even if the process is killed then.
     ///
     /// - Throws: `illegalTransition` if the download is finished, failed or cancelled.
-    public func pause() async throws(TowlineError) { try await center.pause(id) }
+    public func pause() async throws(TowlineError) { try await manager.perform(.pause, on: id) }
 
     /// Starts the download if it does not run: a paused, failed or cancelled download, and one that waits for the
     /// network, the server or disk space.
     ///
     /// A running or queued download continues unchanged. For a finished download, the follow-ups that failed or did not
     /// run yet run now; without any, the call has no effect.
-    public func start() async throws(TowlineError) { try await center.start(id) }
+    public func start() async throws(TowlineError) { try await manager.perform(.start, on: id) }
 
     /// Resumes a paused, waiting or failed download. Throws `illegalTransition` if it is finished or cancelled.
     package func resume() async throws(TowlineError) { try await center.resume(id) }
@@ -177,7 +190,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// Returns when the bytes are deleted.
     ///
     /// - Throws: `illegalTransition` if the download is finished.
-    public func cancel() async throws(TowlineError) { try await center.cancel(id) }
+    public func cancel() async throws(TowlineError) { try await manager.perform(.cancel, on: id) }
 
     /// Removes the download from the list.
     ///
@@ -189,7 +202,7 @@ public struct Download: Sendable, Identifiable, Hashable {
     ///
     /// - Throws: `diskPermission` if the finished file cannot be deleted. The download then stays in the list.
     public func remove(deletingFiles: Bool = false) async throws(TowlineError) {
-        try await center.remove(id, deletingFiles: deletingFiles)
+        try await manager.perform(.remove(deletingFiles: deletingFiles), on: id)
     }
 
     // MARK: Settings
@@ -197,18 +210,20 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// Sets the priority: downloads with a higher number start first. The download moves to the end of the downloads
     /// with the same priority.
     public func setPriority(_ priority: Int) async throws(TowlineError) {
-        try await center.change(id, restarts: false) { $0.priority = priority }
+        try await manager.perform(.setPriority(priority), on: id)
     }
 
     /// Moves the download in the queue to the position before `other`, or behind all downloads of its priority if
     /// `other` is `nil`.
     ///
     /// - Throws: `unusableOption` if the two downloads have different priorities.
-    public func move(before other: DownloadID?) async throws(TowlineError) { try await center.move(id, before: other) }
+    public func move(before other: DownloadID?) async throws(TowlineError) {
+        try await manager.perform(.move(before: other), on: id)
+    }
 
     /// Sets the rate limit of this download in bytes per second; `nil` means no limit. Takes effect immediately.
     public func setRateLimit(_ bytesPerSecond: Int64?) async throws(TowlineError) {
-        try await center.change(id, restarts: false) { $0.rateLimit = bytesPerSecond }
+        try await manager.perform(.setRateLimit(bytesPerSecond), on: id)
     }
 
     /// Sets the maximum number of connections, 1 to 128; `nil` means automatic, at most 16.
@@ -217,17 +232,17 @@ public struct Download: Sendable, Identifiable, Hashable {
     ///
     /// - Throws: `unusableOption` if the number is out of range.
     public func setConnections(_ count: Int?) async throws(TowlineError) {
-        try await center.change(id, restarts: true) { $0.connections = count }
+        try await manager.perform(.setConnections(count), on: id)
     }
 
     /// Sets the group of the download; `nil` means no group. ``Downloader/setLimit(_:forGroup:)`` limits a group.
     public func setGroup(_ group: String?) async throws(TowlineError) {
-        try await center.change(id, restarts: false) { $0.group = group }
+        try await manager.perform(.setGroup(group), on: id)
     }
 
     /// Sets the metadata: data of the caller that snapshots of this download contain unchanged.
     public func setMetadata(_ metadata: [String: String]) async throws(TowlineError) {
-        try await center.change(id, restarts: false) { $0.metadata = metadata }
+        try await manager.perform(.setMetadata(metadata), on: id)
     }
 
     /// Replaces the URL of the download with another link to the same file.
@@ -240,15 +255,27 @@ public struct Download: Sendable, Identifiable, Hashable {
     ///   - link: the new link.
     ///   - publicAddressesOnly: `true` sets ``DownloadRequest/publicAddressesOnly``; `false` leaves it unchanged.
     public func setLink(_ link: RenewedLink, publicAddressesOnly: Bool = false) async throws(TowlineError) {
-        try await center.change(id, restarts: true) { request in
-            request.follow(link)
-            if publicAddressesOnly { request.publicAddressesOnly = true }
-        }
+        try await manager.perform(.setLink(link, publicAddressesOnly: publicAddressesOnly), on: id)
     }
 
-    /// The request of this download, including its secrets.
+    /// The request of this download. A ``Downloader`` returns it with its secrets. Another manager may omit them.
     public var request: DownloadRequest {
-        get async throws(TowlineError) { try await center.list.request(id) }
+        get async throws(TowlineError) { try await manager.request(of: id) }
+    }
+
+    /// The center of the downloader in this process that runs the download.
+    ///
+    /// - Throws: `illegalTransition` if the manager of the download is not a `Downloader`.
+    private var center: DownloadCenter {
+        get throws(TowlineError) {
+            guard let downloader = manager as? Downloader else {
+                throw TowlineError(
+                    .illegalTransition,
+                    "only a Downloader, which runs downloads in this process, can do this. "
+                        + "Wait for the file of the download instead")
+            }
+            return downloader.center
+        }
     }
 }
 

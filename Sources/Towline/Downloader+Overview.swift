@@ -25,6 +25,6 @@ extension Downloader {
     /// - Throws: `unusableOption` if more than one download matches.
     public func download(named short: String) async throws(TowlineError) -> Download? {
         if let id = DownloadID(short) { return try await download(id) }
-        return try await center.list.find(short).map { Download(id: $0, downloader: self) }
+        return try await center.list.find(short).map { Download(id: $0, manager: self) }
     }
 }

@@ -16,7 +16,7 @@ import TowlineSystem
 /// mode 0600 in the state directory, and in memory. Messages, events, journals and timelines contain no secrets.
 ///
 /// If the last reference to a downloader is released, the downloader closes in the background, as with ``close()``.
-public final class Downloader: Sendable {
+public final class Downloader: DownloadManager {
     /// The number of bytes (64 MiB) that downloads leave free on a disk, because an unattended list must not fill the
     /// disk completely.
     private static let keptFree: Int64 = 64 << 20
@@ -99,45 +99,19 @@ public final class Downloader: Sendable {
 
     // MARK: Adding and finding
 
-    /// Adds a download to the end of the queue.
-    ///
-    /// The same URL in the same directory is the same download. If the list already contains the download, its handle
-    /// is returned. A finished download sends no request, unless its file was deleted. A failed or cancelled download
-    /// restarts with the options of the new request. A waiting download restarts only if the new options differ from
-    /// the old options. ``DownloadRequest/publicAddressesOnly`` stays set if the earlier request had it set.
-    ///
-    /// The download is durable when this call returns.
-    ///
-    /// - Throws: `unusableURL`, `unusableDestination`, `unusableHeader` or `unusableOption` if the request is invalid;
-    ///   `unusableDestination` if the list contains the URL in the directory under another file name; an error of the
-    ///   registry if the list cannot be read or written.
-    @discardableResult
-    public func add(_ request: DownloadRequest) async throws(TowlineError) -> Download {
-        try await add(contentsOf: [request])[0]
-    }
-
     /// Adds several downloads in one transaction: either all of them or none.
     ///
-    /// Much faster than one call of ``add(_:)`` for each download. Returns the handles in the order of the requests. If
-    /// an error is thrown, no download was added.
+    /// Much faster than one call of ``DownloadManager/add(_:)`` for each download. Returns the handles in the order of
+    /// the requests. If an error is thrown, no download was added.
     @discardableResult
     public func add(contentsOf requests: [DownloadRequest]) async throws(TowlineError) -> [Download] {
-        try await center.add(requests).map { Download(id: $0, downloader: self) }
+        try await center.add(requests).map { Download(id: $0, manager: self) }
     }
 
     /// Returns the handle of a download, or `nil` if the list does not contain this identifier.
     public func download(_ id: DownloadID) async throws(TowlineError) -> Download? {
         guard try await center.list.exists(id) else { return nil }
-        return Download(id: id, downloader: self)
-    }
-
-    /// The snapshots (state and progress) of all downloads that match the query, in its order. Sends no request to any
-    /// server.
-    ///
-    /// The sequence reads one page of the list at a time, so that a list of any length needs little memory. A download
-    /// that is added or moved meanwhile may be missing.
-    public func downloads(_ query: DownloadQuery = DownloadQuery()) -> DownloadSequence {
-        DownloadSequence(downloader: self, query: query)
+        return Download(id: id, manager: self)
     }
 
     /// Returns one page of the list of downloads: the snapshots of at most ``TowlineCore/DownloadQuery/limit``
@@ -149,7 +123,7 @@ public final class Downloader: Sendable {
     /// Returns the download with the URL and the destination of a request, or `nil` if the list does not contain it.
     /// Changes nothing and sends no request.
     public func find(_ request: DownloadRequest) async throws(TowlineError) -> Download? {
-        try await center.list.find(request).map { Download(id: $0, downloader: self) }
+        try await center.list.find(request).map { Download(id: $0, manager: self) }
     }
 
     /// Returns the current snapshots of several downloads, in the given order.
@@ -170,7 +144,7 @@ public final class Downloader: Sendable {
     /// by their journal files and are added paused.
     @discardableResult
     public func adoptUnfinished(in directory: URL) async throws(TowlineError) -> [Download] {
-        try await center.adopt(directory.standardizedFileURL.path).map { Download(id: $0, downloader: self) }
+        try await center.adopt(directory.standardizedFileURL.path).map { Download(id: $0, manager: self) }
     }
 
     // MARK: Events
@@ -179,7 +153,7 @@ public final class Downloader: Sendable {
     ///
     /// Each use returns a new sequence; any number of readers is possible. A slow reader misses intermediate changes,
     /// but always receives the last change of each download. A slow reader does not slow down the downloads.
-    public var events: DownloadEvents { DownloadEvents(mailbox: hub.mailbox()) }
+    public var events: DownloadEvents { hub.events }
 
     // MARK: Network
 
@@ -198,11 +172,11 @@ public final class Downloader: Sendable {
     /// Pauses all downloads, or only the downloads of a group if `group` is not `nil`.
     ///
     /// Finished, failed and cancelled downloads do not change.
-    public func pauseAll(group: String? = nil) async throws(TowlineError) { try await center.pauseAll(group: group) }
+    public func pauseAll(group: String?) async throws(TowlineError) { try await center.pauseAll(group: group) }
 
     /// Starts all paused downloads and the follow-ups that an earlier process left incomplete, or only the paused
     /// downloads of a group if `group` is not `nil`.
-    public func startAll(group: String? = nil) async throws(TowlineError) { try await center.resumeAll(group: group) }
+    public func startAll(group: String?) async throws(TowlineError) { try await center.resumeAll(group: group) }
 
     /// Sets the maximum number of downloads that run at the same time.
     ///

@@ -225,7 +225,7 @@ final class DownloadCenter: Sendable {
                 return
             case .refused where command == .retry && record.state == .finished:
                 if try await retryFollowUp(of: id) { return }
-            case .refused: throw illegal(command.participle, record)
+            case .refused: throw TowlineError.refused(command, in: record.state, name: record.name)
             case .change(let state):
                 if state == .queued { overruleHost(of: record) }
                 if state == .cancelled { await scheduler.journals.discard(record) }
@@ -245,7 +245,7 @@ final class DownloadCenter: Sendable {
         let record = try await list.record(id)
         guard record.state == .finished else { return false }
         guard case .failed(let number, _) = FollowUpState(code: record.reasonCode, reason: record.reason) else {
-            throw illegal("retried", record)
+            throw TowlineError.refused(.retry, in: record.state, name: record.name)
         }
         // The task of the failed follow-up may still be running.
         await followUps.end(id)
@@ -275,13 +275,6 @@ final class DownloadCenter: Sendable {
             }
         }
         await scheduler.forget(id)
-    }
-
-    private func illegal(_ action: String, _ record: RegisteredDownload) -> TowlineError {
-        let name = record.name.map { TerminalSafeText.make($0) } ?? "the download"
-        return TowlineError(
-            .illegalTransition,
-            "\(name) cannot be \(action) because the download is \(record.state); nothing was changed")
     }
 
     /// Moves a download in the queue to the position before `other`, or behind all downloads of its priority if `other`

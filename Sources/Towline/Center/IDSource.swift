@@ -2,7 +2,7 @@ import Synchronization
 import TowlineCore
 
 /// A generator of new identifiers (`DownloadID`) that sort in the order of their creation, even within one millisecond.
-final class IDSource: Sendable {
+package final class IDSource: Sendable {
     private struct Last {
         var milliseconds: UInt64 = 0
         var high: UInt16 = 0
@@ -11,8 +11,11 @@ final class IDSource: Sendable {
 
     private let last = Mutex(Last())
 
+    /// Creates a generator.
+    package init() {}
+
     /// Returns the identifier of a new download, greater than all earlier identifiers of this generator.
-    func next() -> DownloadID {
+    package func next() -> DownloadID {
         let now = UInt64(clamping: WallClock.milliseconds)
         return last.withLock { last in
             if now > last.milliseconds {

@@ -8,5 +8,5 @@ enum WallClock {
 
 extension Date {
     /// Creates a date from milliseconds since 1970.
-    init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
+    package init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
 }

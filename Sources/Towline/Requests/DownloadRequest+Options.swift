@@ -10,7 +10,7 @@ extension DownloadRequest {
 
     /// The destination: an absolute directory, and the file name, or `nil` if the server or the URL supplies the name.
     /// Throws `unusableDestination` if the destination is not a file URL.
-    var place: (directory: String, name: String?) {
+    package var place: (directory: String, name: String?) {
         get throws(TowlineError) {
             switch destination {
             case .directory(let url):
@@ -35,7 +35,7 @@ extension DownloadRequest {
     /// Replaces the URL with another link to the same file. If the link has another origin (scheme, host or port),
     /// credentials, header fields and cookies of the request are removed, as after a redirect (RFC 9110 §15.4). Header
     /// fields of the link are then set.
-    mutating func follow(_ link: RenewedLink) {
+    package mutating func follow(_ link: RenewedLink) {
         let old = try? source.origin
         url = link.url
         if (try? source.origin) != old {
@@ -111,7 +111,7 @@ extension DownloadRequest {
     /// Returns a key that is equal for two requests with the same URL and the same directory, whatever the file name.
     /// The registry uses the key to recognize a download that is added again: two downloads of one URL in one directory
     /// would write the same part file.
-    func identity() throws(TowlineError) -> String {
+    package func identity() throws(TowlineError) -> String {
         let place = try place
         let source = try source
         return [source.userInfo ?? "", source.requestText, place.directory].joined(separator: "\n")

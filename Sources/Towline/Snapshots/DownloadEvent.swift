@@ -1,6 +1,6 @@
 public import TowlineCore
 
-/// An event of a ``Downloader``.
+/// An event of a ``DownloadManager``.
 public enum DownloadEvent: Hashable, Sendable {
     /// A download was added.
     case added(DownloadSnapshot)
@@ -9,7 +9,7 @@ public enum DownloadEvent: Hashable, Sendable {
     case changed(DownloadSnapshot)
     /// A download was removed from the list.
     case removed(DownloadID)
-    /// Many downloads changed at once, for example by ``Downloader/pauseAll(group:)``. Read the list of downloads
+    /// Many downloads changed at once, for example by ``DownloadManager/pauseAll(group:)``. Read the list of downloads
     /// again.
     case listChanged
     /// A note was added to the timeline, the history of a download.

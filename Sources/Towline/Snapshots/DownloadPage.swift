@@ -6,21 +6,27 @@ public struct DownloadPage: Hashable, Sendable {
     public let downloads: [DownloadSnapshot]
     /// The position where the next page begins, for ``TowlineCore/DownloadQuery/cursor``; `nil` on the last page.
     public let next: DownloadCursor?
+
+    /// Creates a page of snapshots. `next` is the position of the next page; `nil` on the last page.
+    public init(downloads: [DownloadSnapshot], next: DownloadCursor? = nil) {
+        self.downloads = downloads
+        self.next = next
+    }
 }
 
-/// The snapshots of all downloads that match a query. See ``Downloader/downloads(_:)``.
+/// The snapshots of all downloads that match a query. See ``DownloadManager/downloads(_:)``.
 public struct DownloadSequence: AsyncSequence, Sendable {
     /// The snapshot (state and progress) of a download that matches the query.
     public typealias Element = DownloadSnapshot
     /// The error that ends the sequence: an error of reading the list, or `closed`.
     public typealias Failure = TowlineError
 
-    let downloader: Downloader
+    let manager: any DownloadManager
     let query: DownloadQuery
 
     /// The iterator over the snapshots, which holds one page of the list in memory.
     public struct Iterator: AsyncIteratorProtocol {
-        let downloader: Downloader
+        let manager: any DownloadManager
         /// The query for the next page of the list; `nil` after the last page.
         var query: DownloadQuery?
         var page: ArraySlice<DownloadSnapshot> = []
@@ -31,7 +37,7 @@ public struct DownloadSequence: AsyncSequence, Sendable {
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(TowlineError) -> DownloadSnapshot? {
             while page.isEmpty, var query {
-                let next = try await downloader.page(query)
+                let next = try await manager.page(query)
                 page = next.downloads[...]
                 query.cursor = next.next
                 self.query = next.next == nil ? nil : query
@@ -41,5 +47,5 @@ public struct DownloadSequence: AsyncSequence, Sendable {
     }
 
     /// Creates an iterator that begins with the first matching download.
-    public func makeAsyncIterator() -> Iterator { Iterator(downloader: downloader, query: query) }
+    public func makeAsyncIterator() -> Iterator { Iterator(manager: manager, query: query) }
 }

@@ -108,21 +108,21 @@ extension EventMailbox.Contents {
     }
 }
 
-/// An asynchronous sequence of the events of a ``Downloader``, for one reader.
+/// An asynchronous sequence of the events of a ``DownloadManager``, for one reader.
 ///
 /// A slow reader misses intermediate changes, but always receives the last change of each download. Unread events take
 /// at most the memory of one change for each download and 1000 notes.
 public struct DownloadEvents: AsyncSequence, Sendable {
     let mailbox: EventMailbox
 
-    /// Returns the iterator. The sequence ends when the ``Downloader`` is closed or the task is cancelled.
+    /// Returns the iterator. The sequence ends when the ``DownloadManager`` is closed or the task is cancelled.
     public func makeAsyncIterator() -> Iterator { Iterator(reader: MailboxReader(mailbox)) }
 
     /// The iterator of ``DownloadEvents``, which waits for the next event of a downloader.
     public struct Iterator: AsyncIteratorProtocol {
         let reader: MailboxReader
 
-        /// Waits for the next event and returns it. Returns `nil` if the ``Downloader`` is closed or the task is
+        /// Waits for the next event and returns it. Returns `nil` if the ``DownloadManager`` is closed or the task is
         /// cancelled.
         public mutating func next() async -> DownloadEvent? { await reader.mailbox.next() }
     }

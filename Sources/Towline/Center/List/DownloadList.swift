@@ -20,10 +20,7 @@ struct DownloadList: Sendable {
     func record(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload {
         try running.checkOpen()
         guard let record = try await registry.download(id) else {
-            throw TowlineError(
-                .unknownDownload,
-                "download \(id) is not in the list: it was removed or never existed. "
-                    + "Add the URL again to download the file")
+            throw TowlineError.unknown(id)
         }
         return record
     }

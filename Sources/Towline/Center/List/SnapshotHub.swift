@@ -4,7 +4,7 @@ import TowlineEngine
 
 /// Distributes snapshots of downloads and events to all readers in the app: streams of snapshots, and mailboxes of
 /// events. Never waits for a reader.
-final class SnapshotHub: Sendable {
+package final class SnapshotHub: Sendable {
     private struct Readers {
         var streams: [DownloadID: [Int: Reader]] = [:]
         var mailboxes: [Int: WeakMailbox] = [:]
@@ -24,24 +24,30 @@ final class SnapshotHub: Sendable {
     private let readers = Mutex(Readers())
     private let isRead = Atomic<Bool>(false)
 
+    /// Creates a hub without readers.
+    package init() {}
+
     /// A Boolean value that indicates whether any snapshot stream or event mailbox exists. Without readers, callers
     /// need not create snapshots.
-    var hasReaders: Bool { isRead.load(ordering: .relaxed) }
+    package var hasReaders: Bool { isRead.load(ordering: .relaxed) }
 
     /// Returns a stream of the snapshots of one download that are published from now on. A slow reader gets only the
     /// newest snapshot. The stream ends when the download is removed.
-    func stream(_ id: DownloadID) -> AsyncStream<DownloadSnapshot> { register(id).stream }
+    package func stream(_ id: DownloadID) -> AsyncStream<DownloadSnapshot> { register(id).stream }
 
     /// Returns a stream of the snapshot that `look` returns, followed by the snapshots that are published afterwards.
-    /// The stream is empty if `look` returns `nil`, because the download does not exist.
+    /// The stream is empty if `look` returns `nil`, because the download does not exist. It begins with the next
+    /// published snapshot if `look` throws an error, because the state is not known yet.
     ///
     /// The stream is registered before `look` is called. Otherwise, an end during `look` would be lost, and a reader
     /// would wait for it for ever.
-    func stream(
-        _ id: DownloadID, beginningWith look: () async -> DownloadSnapshot?
+    package func stream(
+        _ id: DownloadID, beginningWith look: () async throws(TowlineError) -> DownloadSnapshot?
     ) async -> AsyncStream<DownloadSnapshot> {
         let (stream, continuation, number) = register(id)
-        guard let first = await look() else {
+        let first: DownloadSnapshot?
+        do throws(TowlineError) { first = try await look() } catch { return stream }
+        guard let first else {
             continuation.finish()
             return stream
         }
@@ -73,7 +79,7 @@ final class SnapshotHub: Sendable {
 
     /// The identifiers of the downloads that have a reader of their snapshots (a stream), so that only their snapshots
     /// are published after a change of the whole list.
-    var followed: [DownloadID] { readers.withLock { Array($0.streams.keys) } }
+    package var followed: [DownloadID] { readers.withLock { Array($0.streams.keys) } }
 
     private func leave(_ id: DownloadID, _ number: Int) {
         readers.withLock { readers in
@@ -82,6 +88,9 @@ final class SnapshotHub: Sendable {
             isRead.store(!readers.streams.isEmpty || !readers.mailboxes.isEmpty, ordering: .relaxed)
         }
     }
+
+    /// The events from now on, for one reader.
+    package var events: DownloadEvents { DownloadEvents(mailbox: mailbox()) }
 
     /// Returns a mailbox that receives all events from now on. The hub keeps only a weak reference: the reader owns the
     /// mailbox.
@@ -101,7 +110,7 @@ final class SnapshotHub: Sendable {
     ///
     /// - Returns: the number of readers that received the snapshot.
     @discardableResult
-    func publish(_ snapshot: DownloadSnapshot) -> Int {
+    package func publish(_ snapshot: DownloadSnapshot) -> Int {
         guard hasReaders else { return 0 }
         let (streams, mailboxes) = readers.withLock { readers in
             for number in (readers.streams[snapshot.id] ?? [:]).keys {
@@ -116,22 +125,22 @@ final class SnapshotHub: Sendable {
     }
 
     /// Delivers an event to the mailboxes of all readers of `Downloader.events`.
-    func publish(_ event: DownloadEvent) {
+    package func publish(_ event: DownloadEvent) {
         guard hasReaders else { return }
         for mailbox in readers.withLock({ $0.mailboxes.compactMap(\.value.mailbox) }) { mailbox.put(event) }
     }
 
     /// Delivers a new timeline note of a download to the mailboxes of all readers of `Downloader.events`.
-    func publish(_ note: TimelineNote, of id: DownloadID) { publish(.noted(id, note)) }
+    package func publish(_ note: TimelineNote, of id: DownloadID) { publish(.noted(id, note)) }
 
     /// Ends the snapshot streams of a removed download.
-    func end(_ id: DownloadID) {
+    package func end(_ id: DownloadID) {
         let streams = readers.withLock { $0.streams.removeValue(forKey: id) }
         for stream in streams?.values.map(\.continuation) ?? [] { stream.finish() }
     }
 
     /// Ends all snapshot streams and closes all mailboxes, because the downloader closes.
-    func close() {
+    package func close() {
         let (streams, mailboxes) = readers.withLock { readers in
             readers.isClosed = true
             defer { readers.streams = [:] }

@@ -50,11 +50,7 @@ final class RunningDownloads: Sendable {
 
     /// Throws the error `closed` if the downloader is closed, so that a command or query does not start.
     func checkOpen() throws(TowlineError) {
-        guard isClosed else { return }
-        throw TowlineError(
-            .closed,
-            "the downloader is closed: the app has called close(), or towd is stopping. "
-                + "Create a new Downloader, or start towd again")
+        if isClosed { throw TowlineError.managerClosed }
     }
 
     // MARK: Transfers

@@ -1,0 +1,27 @@
+import TowlineCore
+
+/// The errors of commands that every `DownloadManager` reports with the same text.
+extension TowlineError {
+    /// The error `unknownDownload` for an identifier that is not in the list.
+    package static func unknown(_ id: DownloadID) -> TowlineError {
+        TowlineError(
+            .unknownDownload,
+            "download \(id) is not in the list: it was removed or never existed. "
+                + "Add the URL again to download the file")
+    }
+
+    /// The error `illegalTransition` for a command that the state of a download does not allow. `name` is the name of
+    /// the file; `nil` while unknown.
+    package static func refused(_ command: DownloadCommand, in state: RegisteredState, name: String?) -> TowlineError {
+        let name = name.map { TerminalSafeText.make($0) } ?? "the download"
+        return TowlineError(
+            .illegalTransition,
+            "\(name) cannot be \(command.participle) because the download is \(state); nothing was changed")
+    }
+
+    /// The error `closed`, for calls after the end of a manager.
+    package static let managerClosed = TowlineError(
+        .closed,
+        "the downloader is closed: the app has called close(), or towd is stopping. "
+            + "Create a new Downloader, or start towd again")
+}
