@@ -244,6 +244,11 @@ let package = Package(
                 "FaultServer", "TestServers", "TowlineTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Library"])),
             ], swiftSettings: strict),
+        // The contract of the types that an app can use instead of each other.
+        .testTarget(
+            name: "DownloadManagerTests",
+            dependencies: ["Towline", "TowlineTesting", "FaultServer"],
+            swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineServiceTests", dependencies: ["Towline", "TowlineWire", "TowlineService", "FaultServer"],
             swiftSettings: unmeasured),
@@ -263,8 +268,7 @@ let package = Package(
             name: "CommandLineTests",
             dependencies: [
                 "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "ShapingProxy",
-                "TestServers",
-                "Fuzzing", "tow", "towd",
+                "TestServers", "Fuzzing", "tow", "towd",
             ],
             swiftSettings: unmeasured
         ),

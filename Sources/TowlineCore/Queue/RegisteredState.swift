@@ -81,3 +81,19 @@ package enum DownloadCommand: Hashable, Sendable, CaseIterable {
         }
     }
 }
+
+extension RegisteredState {
+    /// Creates the state that the registry stores for a download in the given state: a download that runs is `active`.
+    package init(_ state: DownloadState) {
+        self =
+            switch state {
+            case .queued: .queued
+            case .connecting, .downloading, .verifying, .publishing: .active
+            case .waiting: .waiting
+            case .paused: .paused
+            case .finished: .finished
+            case .failed: .failed
+            case .cancelled: .cancelled
+            }
+    }
+}
