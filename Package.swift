@@ -96,6 +96,9 @@ let package = Package(
 
         // The service: the library behind HTTP. Its words are shared with `tow`, which links no server.
         .target(name: "TowlineWire", dependencies: ["TowlineCore"], swiftSettings: strict),
+        // The client of the service's API, for `tow` and for apps.
+        .target(
+            name: "TowlineClient", dependencies: ["TowlineCore", "TowlineCurl", "TowlineWire"], swiftSettings: strict),
         .target(
             name: "TowlineService",
             dependencies: [
@@ -128,6 +131,7 @@ let package = Package(
             name: "tow",
             dependencies: [
                 "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineThreads", "TowlineWire",
+                "TowlineClient",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict,
@@ -247,7 +251,7 @@ let package = Package(
         // The contract of the types that an app can use instead of each other.
         .testTarget(
             name: "DownloadManagerTests",
-            dependencies: ["Towline", "TowlineTesting", "FaultServer"],
+            dependencies: ["Towline", "TowlineTesting", "TowlineClient", "FaultServer"],
             swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineServiceTests", dependencies: ["Towline", "TowlineWire", "TowlineService", "FaultServer"],
@@ -268,7 +272,7 @@ let package = Package(
             name: "CommandLineTests",
             dependencies: [
                 "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "FaultServer", "ShapingProxy",
-                "TestServers", "Fuzzing", "tow", "towd",
+                "TestServers", "TowlineClient", "Fuzzing", "tow", "towd",
             ],
             swiftSettings: unmeasured
         ),

@@ -1,4 +1,5 @@
 import Testing
+import TowlineClient
 import TowlineCore
 import TowlineWire
 

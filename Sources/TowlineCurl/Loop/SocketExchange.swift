@@ -56,11 +56,28 @@ package struct SocketExchange: Sendable {
     /// Sends a request and returns the complete response, whatever its status. Runs on its own thread. Throws the
     /// reason if no response was received; for a timeout and a cancelled task, the reason is `.other`.
     package func send(_ request: Request) async throws(Failure) -> Answer {
+        try await perform(request, .whole(timeout), nil)
+    }
+
+    /// Sends a request and passes the bytes of the response's body to `receive` as they arrive, on the thread of the
+    /// exchange, until the service ends the response, `receive` returns `false`, or the task is cancelled. Returns the
+    /// HTTP status code.
+    ///
+    /// - Parameter silence: the time without a byte after which the exchange fails, in whole seconds.
+    package func stream(
+        _ request: Request, silence: Duration, _ receive: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
+    ) async throws(Failure) -> Int {
+        try await perform(request, .silence(silence), receive).status
+    }
+
+    private func perform(
+        _ request: Request, _ limit: Exchange.Limit, _ receive: (@Sendable (UnsafeRawBufferPointer) -> Bool)?
+    ) async throws(Failure) -> Answer {
         let result: Result<Result<Answer, Failure>, TowlineError>
         do throws(TowlineError) {
             result = .success(
                 try await WorkThread.run { (flag) throws(TowlineError) in
-                    Exchange(flag: flag).perform(request, socket, timeout)
+                    Exchange(flag: flag, receiver: receive).perform(request, socket, limit)
                 })
         } catch {
             result = .failure(error)
@@ -75,7 +92,15 @@ package struct SocketExchange: Sendable {
 /// One exchange with the service: an HTTP request and its response. Confined to the thread that calls `perform`, which
 /// blocks until the response ends.
 private final class Exchange {
+    /// The time limit of an exchange: for all of it, or for the time without a byte.
+    enum Limit: Sendable {
+        case whole(Duration)
+        case silence(Duration)
+    }
+
     private let flag: CancelFlag
+    /// The function that gets the bytes of the body; `nil` collects them in `body`.
+    private let receiver: (@Sendable (UnsafeRawBufferPointer) -> Bool)?
     private var body: [UInt8] = []
     private var handle: UnsafeMutableRawPointer?
     private var descriptor: curl_socket_t = -1
@@ -84,9 +109,11 @@ private final class Exchange {
     /// The maximum length in bytes of the response's body.
     private static let maximumBody = 64 << 20
 
-    init(flag: CancelFlag) { self.flag = flag }
+    init(flag: CancelFlag, receiver: (@Sendable (UnsafeRawBufferPointer) -> Bool)?) {
+        (self.flag, self.receiver) = (flag, receiver)
+    }
 
-    func perform(_ request: SocketExchange.Request, _ socket: String, _ timeout: Duration)
+    func perform(_ request: SocketExchange.Request, _ socket: String, _ limit: Limit)
         -> Result<SocketExchange.Answer, SocketExchange.Failure>
     {
         guard CurlLibrary.initialisation == CURLE_OK, let handle = curl_easy_init() else {
@@ -101,7 +128,12 @@ private final class Exchange {
         guard list != nil, prepare(handle, request, socket, list) else {
             return .failure(.other(FailureTable.outOfMemory))
         }
-        _ = ccurl_set_long(handle, CURLOPT_TIMEOUT_MS, timeout.curlMilliseconds)
+        switch limit {
+        case .whole(let time): _ = ccurl_set_long(handle, CURLOPT_TIMEOUT_MS, time.curlMilliseconds)
+        case .silence(let time):
+            _ = ccurl_set_long(handle, CURLOPT_LOW_SPEED_LIMIT, 1)
+            _ = ccurl_set_long(handle, CURLOPT_LOW_SPEED_TIME, Int(time.components.seconds))
+        }
         let code = withExtendedLifetime(self) { curl_easy_perform(handle) }
         switch code {
         case CURLE_OK: return .success(SocketExchange.Answer(status: status(), body: body))
@@ -185,6 +217,7 @@ private final class Exchange {
         }
 
     private func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if let receiver { return receiver(bytes) }
         body.append(contentsOf: bytes)
         return body.count <= Self.maximumBody
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import Synchronization
+import TowlineClient
 import TowlineWire
 
 /// Shell completion of download IDs. Queries the service, and offers nothing if the response takes too long.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import TowlineClient
 import TowlineCore
 import TowlineWire
 
@@ -21,9 +22,7 @@ struct ServiceOptions: ParsableArguments {
     var socket: String?
 
     var places: ServicePlaces {
-        var places = ServicePlaces(
-            environment: Self.environment(), home: Self.home, state: state.map { Self.absolute($0) },
-            isForeign: Self.isForeign)
+        var places = ServicePlaces.ofUser(state: state.map { Self.absolute($0) })
         if let socket { places.socket = Self.absolute(socket) }
         return places
     }
@@ -70,26 +69,5 @@ struct ServiceOptions: ParsableArguments {
         let here = ByteText.decode(buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) })
         let components = path.split(separator: "/").filter { $0 != "." }
         return ([here == "/" ? "" : here] + components.map(String.init)).joined(separator: "/")
-    }
-
-    /// Returns whether a directory exists and belongs to another user.
-    private static func isForeign(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_uid != geteuid()
-    }
-
-    /// The user's home directory.
-    static var home: String {
-        if let home = getenv("HOME"), home.pointee != 0 { return String(cString: home) }
-        guard let entry = getpwuid(geteuid()), let directory = entry.pointee.pw_dir else { return "/" }
-        return String(cString: directory)
-    }
-
-    private static func environment() -> [String: String] {
-        var values: [String: String] = [:]
-        for name in ["XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_DOWNLOAD_DIR", "XDG_CONFIG_HOME"] {
-            values[name] = getenv(name).map { String(cString: $0) }
-        }
-        return values
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import TowlineClient
 import TowlineCore
 import TowlineWire
 
@@ -14,7 +15,7 @@ struct Installation {
     static var file: UnitFile {
         let variables = Environment.variables(["XDG_CONFIG_HOME"])
         let given = variables["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        return UnitFile(configurationHome: given ?? ServiceOptions.home + "/.config")
+        return UnitFile(configurationHome: given ?? ServicePlaces.home + "/.config")
     }
 
     /// Writes the unit and has systemd start it. Returns when `towd` responds.

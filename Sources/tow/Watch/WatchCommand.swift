@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import TowlineClient
 import TowlineCore
 import TowlineWire
 

@@ -1,4 +1,5 @@
 import Glibc
+import TowlineClient
 import TowlineCore
 import TowlineThreads
 import TowlineWire
