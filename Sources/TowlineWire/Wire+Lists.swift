@@ -45,7 +45,7 @@ extension Wire {
         }
     }
 
-    /// The downloads that were added.
+    /// The downloads that were added or found.
     package struct Added: Hashable, Sendable, Codable {
         /// Downloads, in the order of the request.
         package var downloads: [Download]

@@ -41,6 +41,36 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// `start` is for clients that do not know the state: it has the effect of `Download.start()`.
+    @Test func aDownloadStartsInEveryState() async throws {
+        let site = try await ServiceSite(["/a.bin": Resource(Self.version)])
+        let id = try await site.add("/a.bin", ["startsPaused": true])
+        #expect(try await site.ask("POST", "/downloads/\(id)/actions/start").status == 200)
+        try await site.wait(id, for: .finished)
+        let again = try await site.ask("POST", "/downloads/\(id)/actions/start")
+        #expect(again.status == 200 && again.object["state"] as? String == "finished")
+        #expect(try await site.ask("POST", "/downloads/01ARZ3NDEKTSV4RRFFQ69G5FAV/actions/start").status == 404)
+        try await site.stop()
+    }
+
+    @Test func aDownloadIsFoundByItsRequest() async throws {
+        let site = try await ServiceSite()
+        func find(_ body: [String: Any]) async throws -> [String] {
+            let answer = try await site.ask("POST", "/actions/find", body)
+            let list = try #require(answer.object["downloads"] as? [[String: Any]], "\(answer.status)")
+            return list.compactMap { $0["id"] as? String }
+        }
+        let url = site.server.url("/a.bin?token=1")
+        let id = try await site.add("/a.bin?token=1", ["startsPaused": true, "directory": "films"])
+        #expect(try await find(["url": url, "directory": "films"]) == [id])
+        #expect(try await find(["url": url]) == [])
+        #expect(try await find(["url": site.server.url("/a.bin?token=2"), "directory": "films"]) == [])
+        #expect(try await find(["url": url, "directory": "missing/below"]) == [])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: site.downloads.path) == ["films"])
+        #expect(try await site.ask("POST", "/actions/find", ["url": url, "directory": "/etc"]).status == 400)
+        try await site.stop()
+    }
+
     /// The list of downloads keeps metadata, so a client cannot store any amount.
     @Test func metadataHasALimit() async throws {
         let site = try await ServiceSite([:])

@@ -41,13 +41,14 @@ struct DownloadRoots: Sendable {
         self.roots = roots
     }
 
-    /// Returns a directory inside a root, and creates it if it does not exist. Relative paths are below the first root.
+    /// Returns a directory inside a root, and creates it if it does not exist and `creating` is `true`. Relative paths
+    /// are below the first root.
     ///
     /// A path that leads out of the roots after all links are resolved is refused. Hidden directories are refused too,
     /// because they contain programs to run and lists of trusted keys.
     ///
     /// - Throws: `unusableDestination`.
-    func directory(_ text: String?) throws(TowlineError) -> String {
+    func directory(_ text: String?, creating: Bool = true) throws(TowlineError) -> String {
         guard let text, !text.isEmpty else { return standard }
         guard !text.utf8.contains(0), text.utf8.count < 4096 else { throw Self.refusal(text) }
         // Byte by byte: a combining character after a slash or a dot makes another Character.
@@ -64,6 +65,7 @@ struct DownloadRoots: Sendable {
         guard let found, let root = roots.first(where: { Self.isInside(found, $0) }) else { throw Self.refusal(text) }
         let inside = found.dropFirst(root.count).split(separator: "/") + missing
         guard !inside.contains(where: { $0.utf8.first == 0x2E }) else { throw Self.refusal(text) }
+        guard creating else { return ([found == "/" ? "" : found] + missing.map(String.init)).joined(separator: "/") }
         return try make(missing, in: found, root, text)
     }
 

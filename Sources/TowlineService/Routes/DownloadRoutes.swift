@@ -51,6 +51,7 @@ struct DownloadRoutes: Sendable {
         let actions: [(String, @Sendable (Download) async throws -> Void)] = [
             ("pause", { try await $0.pause() }), ("resume", { try await $0.resume() }),
             ("cancel", { try await $0.cancel() }), ("retry", { try await $0.retry() }),
+            ("start", { try await $0.start() }),
         ]
         for (name, perform) in actions {
             table.add(.post, Self.one + "/actions/" + name) { _, context in
@@ -58,6 +59,13 @@ struct DownloadRoutes: Sendable {
                 try await perform(download)
                 return try await answer(download)
             }
+        }
+        table.add(.post, Wire.base + "/actions/find") { request, _ in
+            let wire = try await Answer.read(Wire.NewDownload.self, from: request)
+            let found = try await downloader.find(
+                try DownloadRequest(wire, roots: roots, createsDirectories: false))
+            let snapshots = try await downloader.snapshots(of: found.map { [$0] } ?? [])
+            return try Answer.json(Wire.Added(downloads: snapshots.map { Wire.Download($0) }))
         }
         table.add(.post, Wire.base + "/actions/pause-all") { request, _ in
             try await downloader.pauseAll(group: QueryReader(request).text("group"))

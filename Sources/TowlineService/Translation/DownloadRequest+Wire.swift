@@ -5,17 +5,20 @@ import TowlineWire
 extension DownloadRequest {
     /// Creates a request from the API's form. The destination must be inside the roots.
     ///
+    /// - Parameter createsDirectories: `false` to leave a missing directory missing, for a request that is only looked
+    ///   up.
     /// - Throws: `unusableURL`, `unusableDestination`, `unusableOption`.
-    init(_ wire: Wire.NewDownload, roots: DownloadRoots) throws(TowlineError) {
+    init(_ wire: Wire.NewDownload, roots: DownloadRoots, createsDirectories: Bool = true) throws(TowlineError) {
         let url = try Self.url(wire.url)
-        let directory = URL(fileURLWithPath: try roots.directory(wire.directory), isDirectory: true)
+        let path = try roots.directory(wire.directory, creating: createsDirectories)
+        let directory = URL(fileURLWithPath: path, isDirectory: true)
         var destination = Destination.directory(directory)
         if let name = wire.name {
             destination = .file(directory.appendingPathComponent(try roots.name(name), isDirectory: false))
         }
         self.init(from: url, to: destination)
         try take(wire)
-        followUps = try Self.followUps(wire, directory, roots)
+        followUps = createsDirectories ? try Self.followUps(wire, directory, roots) : []
     }
 
     private mutating func take(_ wire: Wire.NewDownload) throws(TowlineError) {
