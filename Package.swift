@@ -23,6 +23,7 @@ let package = Package(
         .executable(name: "towd", targets: ["towd"]),
         .library(name: "Towline", targets: ["Towline"]),
         .library(name: "TowlineTesting", targets: ["TowlineTesting"]),
+        .library(name: "TowlineRemote", targets: ["TowlineRemote"]),
         .library(name: "TowlineURLSession", targets: ["TowlineURLSession"]),
     ],
     traits: [
@@ -99,6 +100,10 @@ let package = Package(
         // The client of the service's API, for `tow` and for apps.
         .target(
             name: "TowlineClient", dependencies: ["TowlineCore", "TowlineCurl", "TowlineWire"], swiftSettings: strict),
+        // The list of the service, for an app whose downloads continue when it is closed.
+        .target(
+            name: "TowlineRemote", dependencies: ["Towline", "TowlineCore", "TowlineClient", "TowlineWire"],
+            swiftSettings: strict),
         .target(
             name: "TowlineService",
             dependencies: [
@@ -251,7 +256,7 @@ let package = Package(
         // The contract of the types that an app can use instead of each other.
         .testTarget(
             name: "DownloadManagerTests",
-            dependencies: ["Towline", "TowlineTesting", "TowlineClient", "FaultServer"],
+            dependencies: ["Towline", "TowlineTesting", "TowlineClient", "TowlineRemote", "FaultServer", "towd"],
             swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineServiceTests", dependencies: ["Towline", "TowlineWire", "TowlineService", "FaultServer"],

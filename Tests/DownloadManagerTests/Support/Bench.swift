@@ -5,12 +5,13 @@ import TowlineTesting
 
 /// A kind of download manager, for tests that hold for all of them.
 enum Kind: CaseIterable, Sendable {
-    case real, scripted
+    case real, scripted, remote
 
     func bench() async throws -> any Bench {
         switch self {
         case .real: try await RealBench()
         case .scripted: try ScriptedBench()
+        case .remote: try await RemoteBench()
         }
     }
 }

@@ -8,6 +8,11 @@ public struct DownloadSegments: Hashable, Sendable {
         public let position: Int64
         /// The rate of the connection in bytes per second; `nil` while unknown.
         public let rate: Double?
+
+        /// Creates a segment. `range` contains `position`, or ends there.
+        package init(range: Range<Int64>, position: Int64, rate: Double?) {
+            (self.range, self.position, self.rate) = (range, position, rate)
+        }
     }
 
     /// The size of the complete file in bytes; `nil` while unknown.
