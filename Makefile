@@ -28,6 +28,7 @@ test: setup check launcher test-install
 	@scripts/check-packages --notice
 	@SWIFT='$(SWIFT)' scripts/test-sanitized
 	@SWIFT='$(SWIFT)' scripts/render-docs
+	@SWIFT='$(SWIFT)' scripts/test-without-curl
 	@scripts/test-deb
 	@scripts/run-tests
 

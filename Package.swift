@@ -11,6 +11,9 @@ let strict: [SwiftSetting] = [
 /// not: Swift 6.3's optimiser fails on some that await an `async let` of a result.
 let unmeasured = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
+/// The registry and the logger, which `tow` does not need. Without the trait `Library`, the library has no libcurl.
+let library = TargetDependencyCondition.when(traits: ["Library", "URLSession"])
+
 /// The C library checks the sizes of buffers where the compiler knows them (feature_test_macros(7)), which takes an
 /// optimiser.
 let checked: [CSetting] = [.define("_FORTIFY_SOURCE", to: "3", .when(configuration: .release))]
@@ -28,7 +31,10 @@ let package = Package(
     ],
     traits: [
         .default(enabledTraits: ["Library", "Service", "FaultServer"]),
-        .trait(name: "Library", description: "The registry and a logger, which `tow` does not need"),
+        .trait(
+            name: "Library", description: "The library with libcurl: the registry, a logger and the libcurl transport"),
+        .trait(
+            name: "URLSession", description: "The library without libcurl, for an app that uses TowlineURLSession"),
         .trait(
             name: "Service", description: "What `towd` needs: an HTTP server, a reader of its configuration file",
             enabledTraits: ["Library"]),
@@ -67,7 +73,7 @@ let package = Package(
             name: "TowlineRegistry",
             dependencies: [
                 "TowlineCore", "TowlineEngine",
-                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Library"])),
+                .product(name: "GRDB", package: "GRDB.swift", condition: library),
             ],
             swiftSettings: strict),
 
@@ -75,9 +81,9 @@ let package = Package(
         .target(
             name: "Towline",
             dependencies: [
-                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineRegistry", "TowlineArchive",
-                "TowlineSystem", "TowlineThreads",
-                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Library"])),
+                "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineRegistry", "TowlineArchive", "TowlineSystem",
+                "TowlineThreads", .target(name: "TowlineCurl", condition: .when(traits: ["Library"])),
+                .product(name: "Logging", package: "swift-log", condition: library),
             ],
             swiftSettings: strict),
         .target(
@@ -223,7 +229,7 @@ let package = Package(
             name: "TowlineRegistryTests",
             dependencies: [
                 "TowlineCore", "TowlineEngine", "TowlineRegistry", "registry-victim", "Fuzzing",
-                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Library"])),
+                .product(name: "GRDB", package: "GRDB.swift", condition: library),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -251,7 +257,7 @@ let package = Package(
             dependencies: [
                 "Towline", "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineRegistry",
                 "FaultServer", "TestServers", "TowlineTesting",
-                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Library"])),
+                .product(name: "Logging", package: "swift-log", condition: library),
             ], swiftSettings: strict),
         // The contract of the types that an app can use instead of each other.
         .testTarget(

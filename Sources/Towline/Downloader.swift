@@ -1,6 +1,5 @@
 public import Foundation
 public import TowlineCore
-import TowlineCurl
 import TowlineDisk
 public import TowlineEngine
 import TowlineRegistry
@@ -35,12 +34,12 @@ public final class Downloader: DownloadManager {
     /// - Parameters:
     ///   - stateDirectory: the directory of the list. Only one downloader can open it at a time.
     ///   - configuration: the limits and intervals of the downloader.
-    ///   - transport: the HTTP client; libcurl by default.
+    ///   - transport: the HTTP client: libcurl, the system's `URLSession`, or a scripted network for tests.
     /// - Throws: `registryBusy` if another process has the state directory open; `unsupportedRegistry` if a newer
     ///   version wrote the registry, which is then left unchanged; `registryFailure` if the registry can be neither
     ///   read nor rebuilt.
     public convenience init(
-        stateDirectory: URL, configuration: Configuration = Configuration(), transport: DownloadTransport = .curl
+        stateDirectory: URL, configuration: Configuration = Configuration(), transport: DownloadTransport
     ) async throws(TowlineError) {
         try await self.init(
             stateDirectory: stateDirectory, configuration: configuration, transport: transport,
@@ -214,10 +213,4 @@ public final class Downloader: DownloadManager {
     public func setLimit(_ count: Int?, forGroup group: String) async throws(TowlineError) {
         try await center.set(.group(group, count))
     }
-}
-
-extension DownloadTransport {
-    /// The transport over libcurl, the default: HTTP/1.1 and HTTP/2, proxies, cookies and the certificates of the
-    /// system.
-    public static var curl: DownloadTransport { DownloadTransport { CurlTransport() } }
 }

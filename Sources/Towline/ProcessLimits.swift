@@ -1,8 +1,11 @@
 package import Foundation
 import TowlineArchive
-import TowlineCurl
 import TowlineDisk
 import TowlineRegistry
+
+#if Library
+    import TowlineCurl
+#endif
 
 /// Security limits that the kernel enforces on a process that only downloads, such as the service `towd`.
 package enum ProcessLimits {
@@ -44,6 +47,10 @@ package enum ProcessLimits {
 
     /// The names and versions of the system libraries in use, in the format of `curl --version`.
     package static var libraries: String {
-        [CurlLibrary.versions, SQLiteRegistry.libraryVersion, Unpacker.libraryVersion].joined(separator: " ")
+        var versions = [SQLiteRegistry.libraryVersion, Unpacker.libraryVersion]
+        #if Library
+            versions.insert(CurlLibrary.versions, at: 0)
+        #endif
+        return versions.joined(separator: " ")
     }
 }

@@ -36,7 +36,7 @@ struct FinishedFile: Hashable, Sendable {
 
 extension FollowUp {
     /// Checks the URL of the follow-up. Throws `unusableURL` if the URL of `notify` is not a valid HTTP URL, and
-    /// `unusableOption` if another URL is not a file URL.
+    /// `unusableOption` if another URL is not a file URL or this build cannot send webhooks.
     func check() throws(TowlineError) {
         switch self {
         case .unpack(let url, _), .move(let url), .run(let url, _, _):
@@ -47,9 +47,21 @@ extension FollowUp {
                     "this follow-up action needs the path of a local file (a file URL), but got a URL with the scheme "
                         + "\(scheme). Use URL(filePath:)")
             }
-        case .notify(let url): _ = try HTTPURL(parsing: url.absoluteString)
+        case .notify(let url):
+            _ = try HTTPURL(parsing: url.absoluteString)
+            #if !Library
+                throw Self.noWebhooks
+            #endif
         }
     }
+
+    #if !Library
+        /// The error of a webhook in an app that was built without libcurl, which sends webhooks.
+        static let noWebhooks = TowlineError(
+            .unusableOption,
+            "cannot send a webhook: this app was built without libcurl. Build it with the package trait Library, or "
+                + "remove the follow-up action")
+    #endif
 
     /// A description of the completed follow-up for the timeline, such as `moved to /a/b`.
     var title: String {

@@ -1,9 +1,12 @@
 import Foundation
 import TowlineArchive
 import TowlineCore
-import TowlineCurl
 import TowlineEngine
 import TowlineSystem
+
+#if Library
+    import TowlineCurl
+#endif
 
 /// Performs the follow-ups of finished downloads: unpacks archives, moves files and runs programs on this machine, and
 /// sends notifications.
@@ -97,11 +100,15 @@ struct LocalFollowUps: FollowUpPerformer {
     }
 
     private func notify(_ url: URL, _ file: FinishedFile) async throws(TowlineError) {
-        let path = URL(fileURLWithPath: file.path, isDirectory: false)
-        let message = WebhookMessage(
-            event: "finished", id: file.id.description, name: path.lastPathComponent, path: file.path,
-            bytes: file.length, checksum: file.checksum, time: file.endedAt / 1000)
-        try await WebhookSender().send(message, to: HTTPURL(parsing: url.absoluteString))
+        #if Library
+            let path = URL(fileURLWithPath: file.path, isDirectory: false)
+            let message = WebhookMessage(
+                event: "finished", id: file.id.description, name: path.lastPathComponent, path: file.path,
+                bytes: file.length, checksum: file.checksum, time: file.endedAt / 1000)
+            try await WebhookSender().send(message, to: HTTPURL(parsing: url.absoluteString))
+        #else
+            throw FollowUp.noWebhooks
+        #endif
     }
 }
 

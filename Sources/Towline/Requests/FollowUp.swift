@@ -25,6 +25,7 @@ public enum FollowUp: Hashable, Sendable, Codable {
     case run(program: URL, arguments: [String], timeout: Duration = .seconds(3600))
     /// Sends a POST request with a small JSON object to a URL.
     ///
-    /// The request is sent at least once. The header field `Idempotency-Key` is the same in each repetition.
+    /// The request is sent at least once. The header field `Idempotency-Key` is the same in each repetition. Requires
+    /// the package trait `Library`; in an app without libcurl, adding such a download throws `unusableOption`.
     case notify(URL)
 }
