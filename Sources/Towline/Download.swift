@@ -178,6 +178,19 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// run yet run now; without any, the call has no effect.
     public func start() async throws(TowlineError) { try await manager.perform(.start, on: id) }
 
+    /// Downloads a finished file again, for example because the server has a new version.
+    ///
+    /// The old file stays under its name until the new file is complete, also if the process ends; the new file then
+    /// replaces it, even if the old file was changed or moved by a follow-up. If the download fails or is cancelled,
+    /// the old file stays. The follow-ups run again. A required checksum and the other options of the request still
+    /// apply, but its secrets (header fields, cookies, passwords) are no longer stored: to send them, add the request
+    /// again with ``TowlineCore/ExistingPolicy/update``.
+    ///
+    /// Returns when the command is durable; ``file`` then waits for the new file.
+    ///
+    /// - Throws: `illegalTransition` if the download is not finished, or a follow-up unpacked and deleted its file.
+    public func refetch() async throws(TowlineError) { try await manager.perform(.refetch, on: id) }
+
     /// Resumes a paused, waiting or failed download. Throws `illegalTransition` if it is finished or cancelled.
     package func resume() async throws(TowlineError) { try await center.resume(id) }
 

@@ -82,6 +82,8 @@ public enum DownloadAction: Hashable, Sendable {
     case pause
     /// Starts the download if it does not run: ``Download/start()``.
     case start
+    /// Downloads a finished file again: ``Download/refetch()``.
+    case refetch
     /// Cancels the download and deletes its bytes: ``Download/cancel()``.
     case cancel
     /// Removes the download from the list, with or without its files: ``Download/remove(deletingFiles:)``.

@@ -17,6 +17,7 @@ extension Downloader {
         switch action {
         case .pause: try await center.pause(id)
         case .start: try await center.start(id)
+        case .refetch: try await center.refetch(id)
         case .cancel: try await center.cancel(id)
         case .remove(let deletingFiles): try await center.remove(id, deletingFiles: deletingFiles)
         case .move(let other): try await center.move(id, before: other)

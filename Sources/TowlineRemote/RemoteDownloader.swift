@@ -138,6 +138,7 @@ public final class RemoteDownloader: DownloadManager {
             switch action {
             case .pause: _ = try await client.act("pause", on: name)
             case .start: _ = try await client.act("start", on: name)
+            case .refetch: _ = try await client.act("refetch", on: name)
             case .cancel: _ = try await client.act("cancel", on: name)
             case .remove(let deletingFiles): try await client.remove(name, deletingFiles: deletingFiles)
             default: _ = try await client.change(name, change)

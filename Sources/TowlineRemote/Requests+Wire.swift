@@ -32,7 +32,7 @@ extension Wire.Change {
     init(_ action: DownloadAction) throws(TowlineError) {
         self.init()
         switch action {
-        case .pause, .start, .cancel, .remove: break
+        case .pause, .start, .refetch, .cancel, .remove: break
         case .setPriority(let priority): self.priority = priority
         case .move(let other): before = other.map { .set($0.description) } ?? .clear
         case .setRateLimit(let rate): rateLimit = rate.map { .set($0) } ?? .clear

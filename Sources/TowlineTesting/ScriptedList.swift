@@ -91,6 +91,7 @@ struct ScriptedList {
             if case .failed(let number, _) = entries[index].snapshot.followUp {
                 entries[index].snapshot.followUp = .running(number)
             }
+        case .refetch: try refetch(index)
         case .remove: entries.remove(at: index)
         case .setPriority(let priority):
             entries[index].snapshot.priority = priority
@@ -125,6 +126,19 @@ struct ScriptedList {
         entries[index].snapshot.reason = nil
         entries[index].snapshot.waitsUntil = nil
         entries[index].snapshot.stopIfNotRunning()
+    }
+
+    private mutating func refetch(_ index: Int) throws(TowlineError) {
+        let snapshot = entries[index].snapshot
+        guard snapshot.state == .finished else {
+            throw TowlineError(
+                .illegalTransition,
+                "\(snapshot.name ?? "the download") cannot be downloaded again because it is "
+                    + "\(RegisteredState(snapshot.state))")
+        }
+        entries[index].snapshot.begin(in: .queued)
+        (entries[index].snapshot.heldBytes, entries[index].snapshot.completeLength) = (0, nil)
+        entries[index].snapshot.followUp = .none
     }
 
     /// Carries out a command for all downloads in one of the given states, or those of a group.

@@ -32,9 +32,12 @@ import TowlineWire
         let refused = try await site.ask("POST", "/downloads/\(id)/actions/pause")
         #expect(refused.status == 409)
         #expect(refused.object["code"] as? String == "illegalTransition")
+        #expect(try await site.ask("POST", "/downloads/\(id)/actions/refetch").status == 200)
+        #expect(try await site.ask("POST", "/downloads/\(id)/actions/refetch").status == 409)
+        try await site.wait(id, for: .finished)
         let timeline = try await site.ask("GET", "/downloads/\(id)/timeline").object
         let kinds = (timeline["notes"] as? [[String: Any]])?.compactMap { $0["kind"] as? String } ?? []
-        #expect(kinds.contains("paused") && kinds.contains("finished"), "\(kinds)")
+        #expect(Set(kinds).isSuperset(of: ["paused", "finished", "refetched"]), "\(kinds)")
         #expect(try await site.ask("DELETE", "/downloads/\(id)?files=true").status == 204)
         #expect(!FileManager.default.fileExists(atPath: file))
         #expect(try await site.ask("GET", "/downloads/\(id)").status == 404)

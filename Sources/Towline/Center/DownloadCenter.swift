@@ -109,7 +109,7 @@ final class DownloadCenter: Sendable {
             }
         case .failed, .cancelled: break
         // The same request again does not end a wait that the server asked for.
-        case .waiting where (try? StoredRequest.decode(record.options)) != request: break
+        case .waiting where StoredRequest.request(of: record) != request: break
         default: return true
         }
         let change = try RegistryChange(restarting: record, as: request, asked)
@@ -256,6 +256,31 @@ final class DownloadCenter: Sendable {
         guard try await scheduler.apply(change, onlyFrom: .finished) else { return false }
         await scheduler.beginFollowUps(id)
         return true
+    }
+
+    /// Downloads the file of a finished download again. Throws `illegalTransition` if the download is not finished or a
+    /// follow-up action deleted its file.
+    func refetch(_ id: DownloadID) async throws(TowlineError) {
+        try checkOpen()
+        await locks.acquire(id)
+        defer { locks.release(id) }
+        guard case .noTransfer = try await scheduler.tell(id, { _ in nil }) else {
+            throw illegal("downloaded again", try await list.record(id))
+        }
+        // A follow-up that runs may be moving the file.
+        await followUps.end(id)
+        do throws(TowlineError) {
+            let record = try await list.record(id)
+            guard record.state == .finished else { throw illegal("downloaded again", record) }
+            let change = try RegistryChange(refetching: record)
+            guard try await scheduler.apply(change, onlyFrom: .finished) else {
+                throw illegal("downloaded again", try await list.record(id))
+            }
+        } catch {
+            await scheduler.beginFollowUps(id)
+            throw error
+        }
+        await scheduler.startQueued()
     }
 
     func remove(_ id: DownloadID, deletingFiles: Bool) async throws(TowlineError) {

@@ -38,11 +38,34 @@ extension RegistryChange {
         source = asked.source
         host = asked.host
         // A file that a follow-up moved is downloaded to its original destination and moved again.
-        if record.state == .finished { (directory, name) = (asked.directory, asked.name) }
+        if record.state == .finished || record.directory != asked.directory {
+            (directory, name) = (asked.directory, asked.name)
+        }
         metadata = asked.metadata
         group = .some(asked.group)
         if asked.priority != record.priority { priority = asked.priority }
         note("added", "the download was added again and restarts")
+    }
+
+    /// Creates the change of a registry entry that downloads the file of a finished download again. Throws
+    /// `illegalTransition` if a follow-up replaced the file with the directory that it unpacked.
+    init(refetching record: RegisteredDownload) throws(TowlineError) {
+        var request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
+        let state = FollowUpState(code: record.reasonCode, reason: record.reason)
+        guard
+            !request.followUps.prefix(state.completedCount(of: request.followUps.count)).contains(where: \.deletesFile)
+        else {
+            throw TowlineError(
+                .illegalTransition,
+                "\(TerminalSafeText.make(record.name ?? "the file")) cannot be downloaded again because it was unpacked "
+                    + "and deleted. Remove the unpacked directory, then add the download again")
+        }
+        request.replacesOwnFile = true
+        self.init(record.id, state: .init(.queued))
+        options = try StoredRequest.encode(request)
+        completeLength = .some(nil)
+        heldBytes = 0
+        note("refetched", "the finished file is downloaded again; the old file stays until the new one is complete")
     }
 
     /// Creates the change of a registry entry that replaces the request of a download. Throws the error of the first

@@ -34,7 +34,21 @@ struct FinishedFile: Hashable, Sendable {
     static func receipt(of id: DownloadID, endedAt: Int64) -> String { "\(id) \(endedAt)" }
 }
 
+extension FollowUpState {
+    /// Returns the number of follow-ups (actions such as unpacking) that are complete, of `count` in all.
+    func completedCount(of count: Int) -> Int {
+        switch self {
+        case .none: 0
+        case .running(let number), .failed(let number, _): number
+        case .done: count
+        }
+    }
+}
+
 extension FollowUp {
+    /// `true` if the follow-up deletes the downloaded file.
+    var deletesFile: Bool { if case .unpack(_, deletesArchive: true) = self { true } else { false } }
+
     /// Checks the URL of the follow-up. Throws `unusableURL` if the URL of `notify` is not a valid HTTP URL, and
     /// `unusableOption` if another URL is not a file URL or this build cannot send webhooks.
     func check() throws(TowlineError) {

@@ -56,6 +56,8 @@ struct LocalFollowUps: FollowUpPerformer {
     /// `followUpFailed` if the rename fails, for example because the target is on another file system.
     private func move(_ file: FinishedFile, _ target: URL) throws(TowlineError) -> String {
         let path = target.standardizedFileURL.path
+        // A file that was downloaded again replaced the file that an earlier run moved.
+        if path == file.path { return path }
         let (source, name) = (TerminalSafeText.make(file.path), TerminalSafeText.make(path))
         let number = FileMove.rename(file.path, to: path, receipt: file.receipt)
         switch number {

@@ -80,6 +80,10 @@ public struct DownloadRequest: Hashable, Sendable {
     /// with proof: a checksum of the file or the same strong ETag. `headers` and `user` are not sent to mirrors.
     public var mirrors: [URL] = []
 
+    /// `true` if the download replaces the file that it published earlier, at the place of that file. The list sets
+    /// the property for `Download.refetch`, until the new file is complete.
+    var replacesOwnFile = false
+
     /// Creates a request for a URL and a destination, with the default options.
     public init(from url: URL, to destination: Destination) {
         self.url = url

@@ -19,6 +19,13 @@ enum StoredRequest {
     static func decode(_ bytes: [UInt8]) throws -> DownloadRequest {
         try JSONDecoder().decode(DownloadRequest.self, from: Data(bytes))
     }
+
+    /// Returns the request of an entry in the registry as the caller made it.
+    static func request(of record: RegisteredDownload) -> DownloadRequest {
+        var request = (try? decode(record.options)) ?? DownloadRequest(record)
+        request.replacesOwnFile = false
+        return request
+    }
 }
 
 /// The JSON form of a request in the registry, with the options of the transfer in the same object. Members that an
@@ -29,6 +36,7 @@ extension DownloadRequest: Codable {
         case certificateAuthorities
         case publicAddressesOnly = "isPublicOnly"
         case mirrors = "otherURLs"
+        case replacesOwnFile
     }
 
     /// Decodes a request from the JSON text that the registry, the database of all downloads, stores.
@@ -48,6 +56,7 @@ extension DownloadRequest: Codable {
         certificateAuthorities = try values.decodeIfPresent(URL.self, forKey: .certificateAuthorities)
         publicAddressesOnly = try values.decodeIfPresent(Bool.self, forKey: .publicAddressesOnly) ?? false
         mirrors = try values.decodeIfPresent([URL].self, forKey: .mirrors) ?? []
+        replacesOwnFile = try values.decodeIfPresent(Bool.self, forKey: .replacesOwnFile) ?? false
         options = try TransferOptions(from: decoder)
     }
 
@@ -68,6 +77,7 @@ extension DownloadRequest: Codable {
         try values.encodeIfPresent(certificateAuthorities, forKey: .certificateAuthorities)
         try values.encode(publicAddressesOnly, forKey: .publicAddressesOnly)
         try values.encode(mirrors, forKey: .mirrors)
+        if replacesOwnFile { try values.encode(true, forKey: .replacesOwnFile) }
         try options.encode(to: encoder)
     }
 }

@@ -52,6 +52,7 @@ struct DownloadRoutes: Sendable {
             ("pause", { try await $0.pause() }), ("resume", { try await $0.resume() }),
             ("cancel", { try await $0.cancel() }), ("retry", { try await $0.retry() }),
             ("start", { try await $0.start() }),
+            ("refetch", { try await $0.refetch() }),
         ]
         for (name, perform) in actions {
             table.add(.post, Self.one + "/actions/" + name) { _, context in

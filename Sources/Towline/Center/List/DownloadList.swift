@@ -76,9 +76,9 @@ struct DownloadList: Sendable {
     }
 
     func request(_ id: DownloadID) async throws(TowlineError) -> DownloadRequest {
-        if let download = running[id] { return download.request }
-        let record = try await record(id)
-        return (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
+        guard var request = running[id]?.request else { return StoredRequest.request(of: try await record(id)) }
+        request.replacesOwnFile = false
+        return request
     }
 
     // MARK: Snapshots

@@ -36,7 +36,7 @@ struct DownloadEnd {
         case .published, .alreadyThere, .streamed: break
         }
         change.state = .init(.finished, reasonCode: next.code, endedAt: WallClock.milliseconds)
-        forgetSecrets()
+        settleRequest()
         switch completed.outcome {
         case .published(let file), .alreadyThere(let file):
             setFile(file.path, length: file.length)
@@ -60,13 +60,15 @@ struct DownloadEnd {
         change.setPlace(Place(path: path))
     }
 
-    /// Removes the secrets of a finished download, because its entry may stay in the registry for years.
+    /// Removes the secrets of a finished download, because its entry may stay in the registry for years, and the order
+    /// to replace its own file.
     ///
     /// If the same URL with its secrets is added again, it is a new download whose file already exists.
-    private mutating func forgetSecrets() {
+    private mutating func settleRequest() {
         let asked = download.request
         var request = asked
         request.forgetSecrets()
+        request.replacesOwnFile = false
         guard request != asked, let options = try? StoredRequest.encode(request) else { return }
         change.options = options
         guard request.url != asked.url, let identity = try? request.identity() else { return }

@@ -148,6 +148,10 @@ actor DownloadScheduler {
             let holds = await files.holds(record)
             var options = try download.request.options(known: holds ? record.name : nil)
             options.ownsPart = holds
+            if download.request.replacesOwnFile {
+                options.target = .file(directory: record.directory, name: record.name)
+                options.existing = .overwrite
+            }
             let renewal = try links.restartBeforeExpiry(download)
             defer { renewal?.cancel() }
             options.restartsChanged = true
