@@ -2,7 +2,6 @@ public import Foundation
 public import TowlineCore
 import TowlineDisk
 public import TowlineEngine
-import TowlineRegistry
 import TowlineSystem
 
 /// The list of downloads in a state directory, and the scheduler that runs these downloads.
@@ -42,20 +41,31 @@ public final class Downloader: DownloadManager {
         stateDirectory: URL, configuration: Configuration = Configuration(), transport: DownloadTransport
     ) async throws(TowlineError) {
         try await self.init(
-            stateDirectory: stateDirectory, configuration: configuration, transport: transport,
-            monitor: SystemNetwork.monitor())
+            registry: .stateDirectory(stateDirectory), configuration: configuration, transport: transport)
     }
 
-    /// Opens the list of downloads in a state directory, and follows the network with `monitor`, which this object
-    /// closes.
+    /// Opens a list and resumes the downloads that were running.
+    ///
+    /// - Parameters:
+    ///   - registry: the place of the list, such as ``DownloadRegistry/inMemory`` for tests.
+    ///   - configuration: the limits and intervals of the downloader.
+    ///   - transport: the HTTP client: libcurl, the system's `URLSession`, or a scripted network for tests.
+    /// - Throws: the errors of ``init(stateDirectory:configuration:transport:)``.
+    public convenience init(
+        registry: DownloadRegistry, configuration: Configuration = Configuration(), transport: DownloadTransport
+    ) async throws(TowlineError) {
+        try await self.init(
+            registry: registry, configuration: configuration, transport: transport, monitor: SystemNetwork.monitor())
+    }
+
+    /// Opens a list of downloads, and follows the network with `monitor`, which this object closes.
     init(
-        stateDirectory: URL, configuration: Configuration, transport: DownloadTransport, monitor: any NetworkMonitor
+        registry: DownloadRegistry, configuration: Configuration, transport: DownloadTransport,
+        monitor: any NetworkMonitor
     ) async throws(TowlineError) {
         await TimerReserve.fill()
         let files = LocalFiles(storage: FileStorage(keptFree: Self.keptFree))
-        let registry = try await SQLiteRegistry.open(
-            stateDirectory: stateDirectory.path,
-            rebuild: { directories in directories.flatMap { files.orphans(in: $0) } })
+        let registry = try await registry.open { directories in directories.flatMap { files.orphans(in: $0) } }
         let services = TransferServices(
             transport: transport.make(), storage: files.storage, board: HostBoard(),
             limiter: RateLimiter(rate: configuration.rateLimit),

@@ -1,7 +1,8 @@
 import Dispatch
 internal import GRDB
 
-/// The connections to one database: one writer and two readers. Readers do not wait for the writer (WAL).
+/// The connections to one database: one writer and two readers. Readers do not wait for the writer (WAL). A database in
+/// memory has one connection for all three.
 final class Connections: Sendable {
     let writer: DatabaseQueue
     /// The connection for quick reads.
@@ -16,6 +17,12 @@ final class Connections: Sendable {
         writer = try DatabaseQueue(path: path, configuration: Connections.configuration(writes: true))
         reader = try DatabaseQueue(path: path, configuration: Connections.configuration(writes: false))
         searcher = try DatabaseQueue(path: path, configuration: Connections.configuration(writes: false))
+    }
+
+    /// Creates an empty database in memory, which is gone when the connection to it is closed.
+    init() throws {
+        writer = try DatabaseQueue(configuration: Connections.configuration(writes: true))
+        (reader, searcher) = (writer, writer)
     }
 
     /// Closes the connections. The writer is the last, because it merges the write-ahead log into the database.

@@ -7,7 +7,7 @@ extension SQLiteRegistry {
     package func add(_ downloads: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition] {
         if downloads.isEmpty { return [] }
         // The directories are stored first: if the database is lost, only known directories are searched for journals.
-        try directory.remember(Set(downloads.map(\.directory)))
+        try directory?.remember(Set(downloads.map(\.directory)))
         return try await write(changing: downloads.count) { try DownloadTable.add(downloads, to: $0) }
     }
 

@@ -4,13 +4,14 @@ internal import GRDB
 package import TowlineCore
 package import TowlineEngine
 
-/// A registry in an SQLite database, `registry.sqlite` in its own state directory.
+/// A registry in an SQLite database: `registry.sqlite` in its own state directory, or a database in memory.
 ///
 /// One process at a time can open it. A write that returned is synced; reads return committed data. Calls block only
 /// the registry's dispatch queues, never the caller's thread. Cancelling the caller's task does not undo a write.
 package final class SQLiteRegistry: Registry {
-    let directory: StateDirectory
-    private let opening: RegistryOpening
+    /// The directory of the database, and the way to open and repair it; `nil` for a database in memory.
+    let directory: StateDirectory?
+    private let opening: RegistryOpening?
     private let commits = CommitQueue()
     private let writing = DispatchQueue(label: "towline.registry.writing")
     private let reading = DispatchQueue(label: "towline.registry.reading")
@@ -70,13 +71,32 @@ package final class SQLiteRegistry: Registry {
     }
 
     private init(stateDirectory: String, rebuild: @escaping Rebuild, migrator: DatabaseMigrator) throws(TowlineError) {
-        directory = try StateDirectory(stateDirectory)
-        opening = RegistryOpening(directory: directory, migrator: migrator, rebuild: rebuild)
+        let directory = try StateDirectory(stateDirectory)
+        let opening = RegistryOpening(directory: directory, migrator: migrator, rebuild: rebuild)
+        (self.directory, self.opening) = (directory, opening)
         let (connections, notices) = try opening.open()
         state = Mutex(OpenDatabase(connections: connections, notices: notices))
     }
 
+    /// Creates an empty registry in memory. It writes no file, and its list is gone when it closes.
+    package init() throws(TowlineError) {
+        (directory, opening) = (nil, nil)
+        do {
+            let connections = try Connections()
+            try RegistrySchema.migrator.migrate(connections.writer)
+            state = Mutex(OpenDatabase(connections: connections, notices: []))
+        } catch {
+            throw RegistryFailure.error(error, Self.memory)
+        }
+    }
+
     deinit { shutDown() }
+
+    /// The place of a database in memory, for messages.
+    private static let memory = "in memory"
+
+    /// The path of the database, for messages.
+    private var path: String { directory?.database ?? Self.memory }
 
     package func close() async {
         await withCheckedContinuation { continuation in
@@ -95,14 +115,14 @@ package final class SQLiteRegistry: Registry {
             return state.connections
         }
         guard let connections else { return }
-        try? directory.note("closed")
+        try? directory?.note("closed")
         connections.close()
-        directory.release()
+        directory?.release()
     }
 
     private func connections() throws(TowlineError) -> Connections {
         guard let connections = state.withLock({ $0.connections }) else {
-            throw RegistryFailure.closed(directory.database)
+            throw RegistryFailure.closed(path)
         }
         return connections
     }
@@ -125,7 +145,7 @@ package final class SQLiteRegistry: Registry {
                 fail: { continuation.resume(returning: .failure($0)) })
             if commits.add(write) { writing.async { self.commitAll() } }
         }
-        do { return try result.get() } catch { throw RegistryFailure.error(error, directory.database) }
+        do { return try result.get() } catch { throw RegistryFailure.error(error, path) }
     }
 
     private func commitAll() {
@@ -153,6 +173,7 @@ package final class SQLiteRegistry: Registry {
     private func replace(_ damaged: Connections) throws(TowlineError) -> Connections {
         let current = try connections()
         if current !== damaged { return current }
+        guard let opening else { throw RegistryFailure.error(DamagedRow(), path) }
         damaged.close()
         do {
             let (connections, notices) = try opening.replace(RegistryOpening.invalidPage)
@@ -163,13 +184,14 @@ package final class SQLiteRegistry: Registry {
             return connections
         } catch {
             state.withLock { $0.connections = nil }
-            directory.release()
+            directory?.release()
             throw error
         }
     }
 
     /// Merges the whole log into the database and empties the log, so that the log contains no removed data.
     func emptyLog() async throws(TowlineError) {
+        if directory == nil { return }
         let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
             writing.async {
                 continuation.resume(
@@ -180,7 +202,7 @@ package final class SQLiteRegistry: Registry {
                     })
             }
         }
-        do { try result.get() } catch { throw RegistryFailure.error(error, directory.database) }
+        do { try result.get() } catch { throw RegistryFailure.error(error, path) }
     }
 
     // MARK: Reading
@@ -204,6 +226,6 @@ package final class SQLiteRegistry: Registry {
                 continuation.resume(returning: result)
             }
         }
-        do { return try result.get() } catch { throw RegistryFailure.error(error, directory.database) }
+        do { return try result.get() } catch { throw RegistryFailure.error(error, path) }
     }
 }

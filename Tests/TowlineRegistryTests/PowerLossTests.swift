@@ -114,7 +114,7 @@ import TowlineEngine
             let found = try await Model.Contents(registry, entriesOf: model.lastChanged)
             tally.downloads += found.downloads.count
             if !model.allows(found) { problems.append("not as promised: \(model.difference(found))") }
-            let directories = Set(registry.directory.knownDirectories)
+            let directories = Set(registry.directory?.knownDirectories ?? [])
             for path in found.directories where !directories.contains(path) { problems.append("\(path) is forgotten") }
             await registry.close()
             return problems

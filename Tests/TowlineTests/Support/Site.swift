@@ -29,7 +29,7 @@ final class Site: Sendable {
         let state = root.appendingPathComponent("state")
         guard let monitor else { return try await Downloader(stateDirectory: state, configuration: configuration) }
         return try await Downloader(
-            stateDirectory: state, configuration: configuration, transport: .curl, monitor: monitor)
+            registry: .stateDirectory(state), configuration: configuration, transport: .curl, monitor: monitor)
     }
 
     func request(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) throws -> DownloadRequest {
