@@ -55,6 +55,7 @@ import TowlineEngine
     private static let invalid: [(String, @Sendable (inout DownloadRequest) -> Void)] = [
         ("proxy URL", { $0.proxy = "ftp://SECRET@proxy.test/" }),
         ("proxy: ", { ($0.proxy, $0.publicAddressesOnly) = ("http://proxy.test", true) }),
+        ("netrcFile: cannot read /a/b", { $0.netrcFile = URL(fileURLWithPath: "/a/b") }),
         ("cookies: line 2 ", { $0.cookies = cookie + "\nSECRET=1" }),
         ("cookies: line 1 ", { $0.cookies = "RELOAD" }),
         ("cookies: line 1 ", { $0.cookies = cookie + "\u{0}SECRET" }),
@@ -78,6 +79,23 @@ import TowlineEngine
     @Test func noProxyIsAllowedWithPublicAddressesOnly() throws {
         let options = try request { ($0.proxy, $0.publicAddressesOnly) = ("", true) }.options(known: nil)
         #expect(options.connection.proxy?.isEmpty == true)
+    }
+
+    @Test func aNetrcFileSuppliesThePassword() async throws {
+        let password = Fault.authorizationRequired("Basic \(Data("alice:secret".utf8).base64EncodedString())")
+        let site = try await Site(["/file": Resource(Self.version, behaviour: .always(password))])
+        let file = site.root.appendingPathComponent("netrc")
+        try Data("machine 127.0.0.1 login alice password secret\n".utf8).write(to: file)
+        let downloader = try await site.downloader()
+        let refused = try await downloader.add(try site.request("/file"))
+        let error = await #expect(throws: TowlineError.self) { _ = try await refused.file }
+        #expect(error?.status == 401)
+        let download = try await downloader.add(try site.request("/file") { $0.netrcFile = file })
+        _ = try await download.file
+        #expect(site.holds("file", Self.version))
+        #expect(try await download.request.netrcFile == file, "it is no secret, and a refetch needs it")
+        await downloader.close()
+        await site.server.stop()
     }
 
     @Test(arguments: [("http://a.test/new", true), ("https://a.test/new", false), ("http://b.test/new", false)])

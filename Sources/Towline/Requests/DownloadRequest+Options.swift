@@ -98,6 +98,15 @@ extension DownloadRequest {
             connection.user = user
             connection.proxy = proxy
             connection.certificateAuthorityFile = certificateAuthorities?.path
+            if let netrcFile {
+                // libcurl would send the request without credentials.
+                guard FileManager.default.isReadableFile(atPath: netrcFile.path) else {
+                    let path = TerminalSafeText.make(netrcFile.path)
+                    throw TowlineError(
+                        .unusableOption, "netrcFile: cannot read \(path). Check the path and its permissions")
+                }
+                connection.netrc = .file(netrcFile.path)
+            }
             connection.publicAddressesOnly = publicAddressesOnly
             if let cookies { connection.cookies = try CookieJar(netscape: cookies) }
             return connection

@@ -66,6 +66,11 @@ public struct DownloadRequest: Hashable, Sendable {
     /// A PEM file of the certificate authorities to trust instead of those of the system; `nil` trusts those of the
     /// system.
     public var certificateAuthorities: URL?
+    /// A netrc file: names and passwords for Basic or Digest authentication, by host; `nil` uses none.
+    ///
+    /// An entry of the file applies to its host, also after a redirect, unless ``user`` or the URL supplies credentials.
+    /// Without access to the file, adding the download throws `unusableOption`, and a later start fails with it.
+    public var netrcFile: URL?
     /// The options of the transfer, such as the checksum and the number of connections.
     public var options = TransferOptions()
     /// A Boolean value that indicates whether the download connects only to public addresses, also after redirects, and

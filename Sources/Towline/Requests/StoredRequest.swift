@@ -33,7 +33,7 @@ enum StoredRequest {
 extension DownloadRequest: Codable {
     private enum CodingKeys: String, CodingKey {
         case url, destination, headers, cookies, user, priority, group, metadata, startsPaused, followUps, proxy
-        case certificateAuthorities
+        case certificateAuthorities, netrcFile
         case publicAddressesOnly = "isPublicOnly"
         case mirrors = "otherURLs"
         case replacesOwnFile
@@ -54,6 +54,7 @@ extension DownloadRequest: Codable {
         followUps = try values.decodeIfPresent([FollowUp].self, forKey: .followUps) ?? []
         proxy = try values.decodeIfPresent(String.self, forKey: .proxy)
         certificateAuthorities = try values.decodeIfPresent(URL.self, forKey: .certificateAuthorities)
+        netrcFile = try values.decodeIfPresent(URL.self, forKey: .netrcFile)
         publicAddressesOnly = try values.decodeIfPresent(Bool.self, forKey: .publicAddressesOnly) ?? false
         mirrors = try values.decodeIfPresent([URL].self, forKey: .mirrors) ?? []
         replacesOwnFile = try values.decodeIfPresent(Bool.self, forKey: .replacesOwnFile) ?? false
@@ -75,6 +76,7 @@ extension DownloadRequest: Codable {
         try values.encode(followUps, forKey: .followUps)
         try values.encodeIfPresent(proxy, forKey: .proxy)
         try values.encodeIfPresent(certificateAuthorities, forKey: .certificateAuthorities)
+        try values.encodeIfPresent(netrcFile, forKey: .netrcFile)
         try values.encode(publicAddressesOnly, forKey: .publicAddressesOnly)
         try values.encode(mirrors, forKey: .mirrors)
         if replacesOwnFile { try values.encode(true, forKey: .replacesOwnFile) }
