@@ -4,11 +4,13 @@ package import TowlineCore
 package import TowlineEngine
 
 extension SQLiteRegistry {
-    package func add(_ downloads: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition] {
+    package func add(_ downloads: [RegisteredDownload], check: @escaping RegistryDuplicateCheck)
+        async throws(TowlineError) -> [RegistryAddition]
+    {
         if downloads.isEmpty { return [] }
         // The directories are stored first: if the database is lost, only known directories are searched for journals.
         try directory?.remember(Set(downloads.map(\.directory)))
-        return try await write(changing: downloads.count) { try DownloadTable.add(downloads, to: $0) }
+        return try await write(changing: downloads.count) { try DownloadTable.add(downloads, to: $0, check) }
     }
 
     @discardableResult
@@ -83,11 +85,16 @@ extension SQLiteRegistry {
 }
 
 enum DownloadTable {
-    static func add(_ downloads: [RegisteredDownload], to database: Database) throws -> [RegistryAddition] {
+    static func add(
+        _ downloads: [RegisteredDownload], to database: Database, _ check: RegistryDuplicateCheck = { _, _ in }
+    ) throws -> [RegistryAddition] {
         var places: [Int: Int64] = [:]
         var totals = TotalsSum()
         let additions: [RegistryAddition] = try downloads.map { download in
-            if let existing = try find(identity: download.identity, in: database) { return .existing(existing) }
+            if let existing = try find(identity: download.identity, in: database) {
+                for entry in try self.downloads([existing], in: database) { try check(entry, download) }
+                return .existing(existing)
+            }
             let rank = DownloadRow.rank(download.priority)
             let place = try places[rank] ?? QueuePlace.end(ofRank: rank, in: database)
             guard try DownloadRow.insert(download, place: place, into: database, &totals) else {

@@ -171,6 +171,37 @@ private final class DownloadModel {
             try await downloader.add(contentsOf: [try site.request("/other") { $0.startsPaused = true }, named("c")])
         }
         #expect(try await downloader.page().downloads.count == 1, "all or none")
+        let nameless = try site.request("/third") { $0.startsPaused = true }
+        var other = try named("c")
+        other.url = nameless.url
+        await #expect(throws: TowlineError.self) { try await downloader.add(contentsOf: [nameless, other]) }
+        #expect(try await downloader.page().downloads.count == 1, "all or none")
+        await downloader.close()
+        await site.server.stop()
+    }
+
+    /// The names are checked in the transaction that adds the download: of several names at once, one wins.
+    @Test func namesThatAreAddedAtOnceAreCheckedTogether() async throws {
+        let site = try await Site([:])
+        let downloader = try await site.downloader()
+        let added = try await withThrowingTaskGroup(of: String?.self) { group in
+            for number in 0..<20 {
+                let request = try site.request("/file") {
+                    $0.destination = .file(site.downloads.appendingPathComponent("name\(number)"))
+                    $0.startsPaused = true
+                }
+                group.addTask {
+                    do throws(TowlineError) {
+                        return try await downloader.add(request).snapshot.name
+                    } catch {
+                        #expect(error.code == .unusableDestination)
+                        return nil
+                    }
+                }
+            }
+            return try await group.reduce(into: [String?]()) { if let name = $1 { $0.append(name) } }
+        }
+        #expect(try await downloader.page().downloads.map(\.name) == added && added.count == 1, "\(added)")
         await downloader.close()
         await site.server.stop()
     }

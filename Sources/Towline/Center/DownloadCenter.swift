@@ -44,8 +44,9 @@ final class DownloadCenter: Sendable {
         try checkOpen()
         var records: [RegisteredDownload] = []
         for request in requests { records.append(try RegisteredDownload(identifiers.next(), request)) }
-        try await checkNames(of: records)
-        let additions = try await scheduler.add(records)
+        let additions = try await scheduler.add(records) { [running] existing, new throws(TowlineError) in
+            try new.checkName(against: existing, running)
+        }
         var ids: [DownloadID] = []
         for (index, addition) in additions.enumerated() {
             switch addition {
@@ -57,25 +58,6 @@ final class DownloadCenter: Sendable {
         }
         await scheduler.startQueued()
         return ids
-    }
-
-    /// Throws `unusableDestination` if two downloads would get different names for one URL in one directory: among new
-    /// downloads, and between a new one and one in the list.
-    private func checkNames(of records: [RegisteredDownload]) async throws(TowlineError) {
-        var names: [String: String] = [:]
-        for record in records {
-            guard let name = record.name else { continue }
-            var other = names.updateValue(name, forKey: record.identity)
-            if other == nil, let id = try await registry.find(identity: record.identity) {
-                other = try await list.request(id).place.name
-                if other == nil { other = try await list.record(id).name }
-            }
-            guard let other, other != name else { continue }
-            throw TowlineError(
-                .unusableDestination,
-                "\(DownloadSnapshot(record).source): the list already contains this URL in \(record.directory), with the "
-                    + "name \(TerminalSafeText.make(other)). Remove that download, or choose another directory")
-        }
     }
 
     /// Restarts a download that a caller adds again, if it failed, was cancelled, waits with a different request, or

@@ -17,6 +17,23 @@ extension RegisteredDownload {
             priority: request.priority, state: request.startsPaused ? .paused : .queued,
             addedAt: WallClock.milliseconds)
     }
+
+    /// Throws `unusableDestination` if this download, which is added again, has a file name and `existing`, the entry
+    /// of the list for its URL and directory, has another one or gets a name from the server.
+    func checkName(against existing: RegisteredDownload, _ running: RunningDownloads) throws(TowlineError) {
+        guard let name else { return }
+        // The entry has another name if a follow-up moved the file.
+        let requested = try? StoredRequest.decode(existing.options).place.name
+        let other = requested ?? running.snapshot(of: existing.id)?.name ?? existing.name
+        if other == name { return }
+        // A download that ended or waits, and has no name yet, restarts with the new request and its name.
+        if other == nil, ![.queued, .active, .paused].contains(existing.state) { return }
+        let found = other.map { "with the name \(TerminalSafeText.make($0))" } ?? "with a name that the server supplies"
+        throw TowlineError(
+            .unusableDestination,
+            "\(DownloadSnapshot(self).source): the list already contains this URL in \(directory), \(found). Remove that "
+                + "download, or choose another directory")
+    }
 }
 
 extension RegistryChange {

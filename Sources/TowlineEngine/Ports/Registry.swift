@@ -11,7 +11,12 @@ package protocol Registry: AnyObject, Sendable {
     /// Adds downloads to the list, each behind the downloads with the same priority. Skips a download if the list
     /// already contains its `identity` (key of URL and destination). Returns the outcome of each addition, in the same
     /// order.
-    func add(_ downloads: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition]
+    ///
+    /// - Parameter check: a quick function that the registry calls for each skipped download, with the entry of the
+    ///   list and the skipped one. No other call changes the list between the check and the addition. If `check`
+    ///   throws, no download is added.
+    func add(_ downloads: [RegisteredDownload], check: @escaping RegistryDuplicateCheck)
+        async throws(TowlineError) -> [RegistryAddition]
 
     /// Returns the downloads with the given IDs, in the order of `ids`, all read at one moment. Omits IDs that are not
     /// in the registry.
@@ -87,8 +92,18 @@ package protocol Registry: AnyObject, Sendable {
     func close() async
 }
 
+/// A function that throws an error if a download that is added must not be skipped in favour of `existing`, the entry
+/// of the list with the same `identity`.
+package typealias RegistryDuplicateCheck =
+    @Sendable (_ existing: RegisteredDownload, _ new: RegisteredDownload) throws(TowlineError) -> Void
+
 /// Shorter forms of the functions of a registry.
 extension Registry {
+    /// Adds downloads to the list, and skips those whose `identity` the list already contains.
+    package func add(_ downloads: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition] {
+        try await add(downloads) { _, _ in }
+    }
+
     /// Returns the download with the given ID, or `nil` if the registry does not contain the download.
     package func download(_ id: DownloadID) async throws(TowlineError) -> RegisteredDownload? {
         try await downloads([id]).first

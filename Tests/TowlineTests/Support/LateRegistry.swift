@@ -66,9 +66,9 @@ actor LateRegistry: Registry {
         return answer
     }
 
-    func add(_ downloads: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition] {
-        try await base.add(downloads)
-    }
+    func add(_ downloads: [RegisteredDownload], check: @escaping RegistryDuplicateCheck)
+        async throws(TowlineError) -> [RegistryAddition]
+    { try await base.add(downloads, check: check) }
 
     func downloads(_ ids: [DownloadID]) async throws(TowlineError) -> [RegisteredDownload] {
         try await base.downloads(ids)

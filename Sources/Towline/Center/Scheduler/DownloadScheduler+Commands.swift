@@ -52,9 +52,12 @@ extension DownloadScheduler {
         return intent.isReversible && download.intent.isReversible && download.intent != intent
     }
 
-    /// Adds new downloads to the registry, and publishes the event `added` for each of them.
-    func add(_ records: [RegisteredDownload]) async throws(TowlineError) -> [RegistryAddition] {
-        let additions = try await registry.add(records)
+    /// Adds new downloads to the registry, and publishes the event `added` for each of them. Adds none if `check`
+    /// refuses one that the list already contains.
+    func add(_ records: [RegisteredDownload], check: @escaping RegistryDuplicateCheck)
+        async throws(TowlineError) -> [RegistryAddition]
+    {
+        let additions = try await registry.add(records, check: check)
         for (record, addition) in zip(records, additions) where addition == .added {
             hub.publish(.added(DownloadSnapshot(record)))
         }
