@@ -104,6 +104,11 @@ package struct ServiceClient: Sendable {
         try decode(Wire.Settings.self, try await send("PATCH", "/settings", try Self.encode(change)))
     }
 
+    /// Creates the code of a sign-in link to the web page.
+    package func makeSignInCode() async throws -> Wire.SignInCode {
+        try decode(Wire.SignInCode.self, try await send("POST", "/session/codes", []))
+    }
+
     /// Reads the event stream of the service and passes its events to `body`, on a thread of the stream, until the
     /// service closes the stream or the task is cancelled. The first event, `open`, says that the stream is connected.
     ///

@@ -13,6 +13,8 @@ package final class DownloadService: Sendable {
     package let downloader: Downloader
     /// The access token that clients over TCP must send.
     package let token: AccessToken
+    /// The codes of sign-in links to the web page.
+    package let signInCodes: SignInCodes
     private let socket: SocketPlace
     private let logger: Logger
     private let group: ServiceGroup
@@ -85,6 +87,8 @@ package final class DownloadService: Sendable {
         self.socket = socket
         self.token = token
         var logger = Logger(label: "towd", factory: { StreamLogHandler.standardError(label: $0) })
+        let codes = SignInCodes()
+        signInCodes = codes
         // Requests are not logged, because a URL may contain a password. Problems that concern the user are reported
         // separately.
         logger.logLevel = .critical
@@ -94,10 +98,13 @@ package final class DownloadService: Sendable {
         let feed = EventFeed(downloader, interval: configuration.eventInterval)
         self.feed = feed
         let pages = Pages()
-        let gate = Gate(token: token, sessions: sessions, hosts: HostList(configuration))
-        let responder = Self.table(downloader, token, sessions, roots, feed, configuration) { pages.addresses }
-            .router([ProblemMiddleware(), gate])
-            .buildResponder()
+        let settings = LiveSettings(configuration)
+        self.settings = settings
+        let gate = Gate(token: token, sessions: sessions, settings: settings)
+        let table = Self.table(downloader, token, sessions, codes, roots, feed, settings, configuration) {
+            pages.addresses
+        }
+        let responder = table.router([ProblemMiddleware(), gate]).buildResponder()
         let path = configuration.socket.path
         var listeners = [
             Listener(
@@ -129,15 +136,16 @@ package final class DownloadService: Sendable {
     }
 
     static func table(
-        _ downloader: Downloader, _ token: AccessToken, _ sessions: SessionList, _ roots: DownloadRoots,
-        _ feed: EventFeed, _ configuration: ServiceConfiguration, pages: @escaping @Sendable () -> [String] = { [] }
+        _ downloader: Downloader, _ token: AccessToken, _ sessions: SessionList, _ codes: SignInCodes,
+        _ roots: DownloadRoots, _ feed: EventFeed, _ settings: LiveSettings,
+        _ configuration: ServiceConfiguration, pages: @escaping @Sendable () -> [String] = { [] }
     ) -> RouteTable {
         var table = RouteTable()
         DownloadRoutes(downloader: downloader, roots: roots, privateAddresses: configuration.privateAddresses)
             .add(to: &table)
         ContentRoutes(downloader: downloader, roots: roots, patience: configuration.contentPatience).add(to: &table)
         StatusRoutes(downloader: downloader, roots: roots, feed: feed, pages: pages).add(to: &table)
-        SessionRoutes(token: token, sessions: sessions).add(to: &table)
+        SessionRoutes(token: token, sessions: sessions, codes: codes).add(to: &table)
         EventRoutes(feed: feed).add(to: &table)
         MetricRoutes(downloader: downloader, feed: feed).add(to: &table)
         PageRoutes().add(to: &table)

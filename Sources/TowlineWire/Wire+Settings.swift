@@ -96,16 +96,40 @@ extension Wire {
         }
     }
 
-    /// The request that signs in on the web page.
-    package struct Session: Hashable, Sendable, Codable {
+    /// The request that signs in on the web page: with the access token, or with the code of a sign-in link.
+    package enum Session: Hashable, Sendable, Decodable {
         /// Access token, as in the token file.
-        package var token: String
+        case token(String)
+        /// Code of a sign-in link.
+        case code(String)
 
-        private enum CodingKeys: String, CodingKey, CaseIterable { case token }
+        private enum CodingKeys: String, CodingKey, CaseIterable { case token, code }
 
-        /// Decodes a value. An unknown field is an error.
+        /// Decodes a value. An unknown field, and any number of fields except one, is an error.
         package init(from decoder: any Decoder) throws {
-            token = try decoder.strictContainer(CodingKeys.self).decode(String.self, forKey: .token)
+            let members = try decoder.strictContainer(CodingKeys.self)
+            if !members.contains(.token), members.contains(.code) {
+                self = .code(try members.decode(String.self, forKey: .code))
+            } else if members.contains(.code) {
+                throw DecodingError.dataCorruptedError(
+                    forKey: .code, in: members, debugDescription: "token and code together")
+            } else {
+                self = .token(try members.decode(String.self, forKey: .token))
+            }
+        }
+    }
+
+    /// A code that signs a browser in on the web page once: `PAGE#code=CODE`.
+    package struct SignInCode: Hashable, Sendable, Codable {
+        /// Code, 64 hexadecimal digits.
+        package var code: String
+        /// Time in milliseconds since 1970 until which the code is valid.
+        package var expiresAt: Int64
+
+        /// Creates a value.
+        package init(code: String, expiresAt: Int64) {
+            self.code = code
+            self.expiresAt = expiresAt
         }
     }
 }

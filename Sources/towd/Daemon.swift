@@ -80,9 +80,9 @@ enum Daemon {
             case .success(let endpoint):
                 if endpoint.address == nil { say("listening on \(configuration.socket.path)") }
                 for url in endpoint.pages {
-                    // Never write the token to a log: a reader of the log could control towd.
+                    // Never write a code to a log: a reader of the log could control towd.
                     if isatty(STDERR_FILENO) == 1 {
-                        say("web page: \(url)#token=\(service.token.text)")
+                        say("web page: \(url)#code=\(service.signInCodes.make().code) (signs in once)")
                     } else {
                         say("web page: \(url) (access token in the file \(configuration.stateDirectory.path)/token)")
                     }

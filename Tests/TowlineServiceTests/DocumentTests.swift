@@ -20,7 +20,8 @@ import TowlineWire
         let feed = EventFeed(site.service.downloader, interval: 1)
         let sessions = try SessionList(in: site.configuration.stateDirectory, for: site.service.token)
         let table = DownloadService.table(
-            site.service.downloader, site.service.token, sessions, roots, feed, site.configuration)
+            site.service.downloader, site.service.token, sessions, site.service.signInCodes, roots, feed,
+            LiveSettings(site.configuration), site.configuration)
         for (path, answers) in table.handlers where path != "/" && !path.hasPrefix("/page/") {
             for method in answers.keys where method != .head { served.insert("\(method.rawValue) \(path)") }
         }

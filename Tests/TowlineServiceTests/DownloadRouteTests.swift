@@ -272,4 +272,45 @@ import TowlineWire
         #expect((list.first?["heldBytes"] as? Int ?? 0) > 0)
         try await again.stop()
     }
+
+    /// Without a colon, the text may be a token that a browser filled in.
+    @Test func aUserWithoutAPasswordIsRefused() async throws {
+        let site = try await ServiceSite(["/a": Resource(length: 10)])
+        let body = ["url": site.server.url("/a"), "user": "CANARY"]
+        let answer = try await site.ask("POST", "/downloads", body)
+        #expect(answer.status == 400)
+        let detail = try #require(answer.object["detail"] as? String)
+        #expect(detail.hasPrefix("user: ") && !detail.contains("CANARY"), "\(detail)")
+        #expect(site.server.log.requests.isEmpty)
+        _ = try await site.add("/a", ["user": "name:"])
+        try await site.stop()
+    }
+
+    /// A renamed folder: the download resumes from its bytes, and no byte is requested again.
+    @Test(.timeLimit(.minutes(2))) func aMovedDirectoryIsTold() async throws {
+        let site = try await ServiceSite(["/a.bin": Resource(length: 8 << 20, seed: 3)], rate: 4 << 20)
+        let id = try await site.add("/a.bin", ["directory": "films", "connections": 1])
+        try await site.wait(id) { $0.heldBytes > 3 << 20 }
+        let target = "/downloads/" + id
+        #expect(try await site.ask("PATCH", target, ["directory": "moved"]).status == 409, "it runs")
+        _ = try await site.ask("POST", target + "/actions/pause")
+        try await site.wait(id, for: .paused)
+        let still = try await site.ask("PATCH", target, ["directory": "moved"])
+        #expect(still.status == 409)
+        #expect((still.object["detail"] as? String)?.contains("are still in") == true)
+        try FileManager.default.moveItem(
+            at: site.downloads.appendingPathComponent("films"), to: site.downloads.appendingPathComponent("renamed"))
+        #expect(try await site.ask("PATCH", target, ["directory": "/etc"]).status == 400)
+        let moved = try await site.ask("PATCH", target, ["directory": "renamed"])
+        #expect(moved.status == 200)
+        #expect((moved.object["directory"] as? String)?.hasSuffix("/renamed") == true)
+        let before = site.server.log.requests.count
+        _ = try await site.ask("POST", target + "/actions/resume")
+        try await site.wait(id, for: .finished)
+        let file = site.downloads.appendingPathComponent("renamed/a.bin").path
+        #expect(try FaultContent(seed: 3).firstMismatch(inFile: file, length: 8 << 20) == nil)
+        let sent = site.server.log.requests.dropFirst(before).reduce(0) { $0 + $1.bodyBytes }
+        #expect(sent > 0 && sent < 6 << 20, "\(sent)")
+        try await site.stop()
+    }
 }

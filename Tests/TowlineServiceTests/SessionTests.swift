@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import Towline
 @testable import TowlineService
@@ -93,6 +94,45 @@ import Towline
         #expect(try await status(third, cookie) == 401)
         try await third.stop()
         withExtendedLifetime((site, second)) {}
+    }
+
+    private func signIn(_ site: ServiceSite, code: String) async throws -> RawExchange.Answer {
+        try await site.askOverTCP("POST", "/session", body: #"{"code":"\#(code)"}"#)
+    }
+
+    @Test func aCodeSignsInOnce() async throws {
+        let site = try await ServiceSite()
+        #expect(try await site.askOverTCP("POST", "/session/codes").status == 401)
+        let made = try await site.ask("POST", "/session/codes")
+        #expect(made.status == 201)
+        let code = try #require(made.object["code"] as? String)
+        #expect(code != site.service.token.text)
+        let answer = try await signIn(site, code: code)
+        #expect(answer.status == 204)
+        let cookie = try #require(answer.fields["set-cookie"]).prefix { $0 != ";" }
+        #expect(try await status(site, String(cookie)) == 200)
+        let second = try await signIn(site, code: code)
+        #expect(second.status == 401)
+        #expect(second.fields["set-cookie"] == nil)
+        #expect((second.object["detail"] as? String)?.contains("tow page") == true)
+        #expect(try await signIn(site, code: site.service.token.text).status == 401, "the token is no code")
+        for body in [#"{}"#, #"{"code":"x","token":"y"}"#, #"{"code":null}"#] {
+            #expect(try await site.askOverTCP("POST", "/session", body: body).status == 400, "\(body)")
+        }
+        try await site.stop()
+    }
+
+    @Test func aCodeEndsAfterAnHour() {
+        let time = Mutex(Date(timeIntervalSince1970: 1_000_000))
+        let codes = SignInCodes { time.withLock(\.self) }
+        let (first, second) = (codes.make(), codes.make())
+        #expect(first.expiresAt == 1_003_600_000)
+        time.withLock { $0 += 3599 }
+        #expect(codes.use(first.code))
+        time.withLock { $0 += 1 }
+        #expect(!codes.use(second.code))
+        let many = (0...SignInCodes.maximumCount).map { _ in codes.make().code }
+        #expect(!codes.use(many[0]) && codes.use(many[1]))
     }
 
     @Test func aCookieOfATLSProxyIsSecure() async throws {

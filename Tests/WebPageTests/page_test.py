@@ -362,6 +362,32 @@ class Page(PageTestCase):
         self.assertEqual(self.browser.run("return location.hash"), "")
         self.wait_to_add()
         self.browser.click("button[form=add-form]")
+    def test_a_link_signs_in_once(self):
+        self.expected_complaints = ("401",)
+        code = self.service.call("POST", "session/codes")["code"]
+        for title in (None, "Sign in"):
+            self.browser.call("DELETE", "/cookie")
+            self.browser.open("about:blank")
+            self.browser.open(f"{ADDRESS}#code={code}")
+            if title is None:
+                self.listed()
+            else:
+                self.assertEqual(self.dialog(), title)
+                self.browser.wait("the reason", "return document.querySelector('#toasts').innerText.includes('tow page')")
+            self.assertEqual(self.browser.run("return location.href"), ADDRESS)
+
+    def test_a_page_without_its_scripts_says_so(self):
+        self.expected_complaints = ("ERR_BLOCKED_BY_CLIENT",)
+        self.browser.devtools("Network.enable")
+        self.browser.devtools("Network.setBlockedURLs", urls=["*/page/main.js*"])
+        try:
+            self.browser.open("about:blank")
+            self.browser.open(ADDRESS)
+            self.browser.wait("the note", "return document.querySelector('#unscripted').checkVisibility({ visibilityProperty: true })")
+            self.assertIn("--host", self.browser.texts("#unscripted")[0])
+        finally:
+            self.browser.devtools("Network.setBlockedURLs", urls=[])
+
         self.no_dialog()
         self.row("y.bin")
 

@@ -35,7 +35,8 @@ async function call(method, path, { query, body, signal } = {}) {
 const one = (id) => `downloads/${encodeURIComponent(id)}`;
 
 export const api = {
-  signIn: (token) => call("POST", "session", { body: { token } }),
+  /** Signs in. `proof` is `{token}` or `{code}`. */
+  signIn: (proof) => call("POST", "session", { body: proof }),
   signOut: () => call("DELETE", "session"),
   list: (query, signal) => call("GET", "downloads", { query, signal }),
   add: (downloads) => call("POST", "downloads", { body: { downloads } }),

@@ -93,6 +93,8 @@ export function signIn(attempt) {
   const form = element(
     "form", { id: "sign-in" },
     element("p", {}, t("signInText")),
+    // Password managers save a password with a user name: this one is different from that of a proxy on the same host.
+    element("input", { type: "text", autocomplete: "username", value: "towd", hidden: true }),
     element("label", { class: "field" }, element("span", {}, t("token")), field), say);
   const dialog = openDialog({
     title: t("signInTitle"), className: "small", content: [form], buttons: [send], dismissible: false,
@@ -101,7 +103,7 @@ export function signIn(attempt) {
     event.preventDefault();
     send.disabled = true;
     try {
-      await attempt(field.value.trim());
+      await attempt({ token: field.value.trim() });
       dialog.close(true);
     } catch (problem) {
       say.textContent = problem.status === 401 ? t("wrongToken") : problemText(problem);

@@ -2,7 +2,7 @@
 
 import { Actions, actionLabel, can } from "./actions.js";
 import { Adding, takeFragment } from "./add.js";
-import { announce, complain, Ends } from "./announce.js";
+import { announce, complain, Ends, problemText } from "./announce.js";
 import { api, onSignedOut } from "./api.js";
 import { Details } from "./details.js";
 import { confirm, showHelp, signIn } from "./dialogs.js";
@@ -230,9 +230,9 @@ async function begin() {
 
 /** Signs in with a token from the URL, and opens the dialog with links from the URL. */
 async function arrive() {
-  const { token, links } = takeFragment();
-  if (token) await api.signIn(token).catch(complain);
-  if (token || !live.source) await begin();
+  const { proof, links } = takeFragment();
+  if (proof) await api.signIn(proof).catch((problem) => announce(problem.status === 401 ? t("usedLink") : problemText(problem), "bad"));
+  if (proof || !live.source) await begin();
   if (links.length) (asking ?? Promise.resolve()).then(() => adding.open(links, { foreign: true }));
 }
 

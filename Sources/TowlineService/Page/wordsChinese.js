@@ -137,6 +137,7 @@ export const chinese = {
   signInText: "此页面需要 towd 的访问令牌。默认情况下，令牌保存在运行 towd 的用户的文件 ~/.local/state/towline/token 中。",
 
   // 按键
+  usedLink: "此链接已失效：它只能在一小时内登录一次。请运行“tow page”获取新链接。",
   keyMove: "在下载之间移动", keySelect: "选择多个下载", keySelectAll: "选择全部下载",
   keyOpen: "打开详情", keyToggle: "暂停、继续或重试", keyRemove: "移除下载（会先询问）",
   keyCancel: "取消下载", keyRetry: "重试下载",

@@ -150,6 +150,7 @@ export const english = {
     "By default, the token is in the file ~/.local/state/towline/token of the user who runs towd.",
 
   // Keys
+  usedLink: "This link is not valid any more: it signs in once, within an hour. Run “tow page” for a new link.",
   keyMove: "Move between downloads", keySelect: "Select several downloads", keySelectAll: "Select all downloads",
   keyOpen: "Open the details", keyToggle: "Pause, resume or retry", keyRemove: "Remove the download (asks first)",
   keyCancel: "Cancel the download", keyRetry: "Retry the download",

@@ -27,12 +27,16 @@ struct RouteTable {
     private static func checkBody(_ request: Request) throws {
         let type = request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         if type?.trimmingCharacters(in: .whitespaces) == "application/json" { return }
-        // An action needs no body.
+        // An action and a new sign-in code need no body.
         let isEmpty = request.headers[.contentLength].map { $0 == "0" } ?? (request.headers[.transferEncoding] == nil)
-        if type == nil, isEmpty, request.uri.path.contains("/actions/") { return }
+        if type == nil, isEmpty, Self.needsNoBody(request.uri.path) { return }
         throw HTTPError(
             .unsupportedMediaType,
             message: "the request body must be JSON. Send the header field Content-Type: application/json")
+    }
+
+    private static func needsNoBody(_ path: String) -> Bool {
+        path.contains("/actions/") || path.hasSuffix("/session/codes")
     }
 
     private static let methods: [HTTPRequest.Method] =

@@ -6,26 +6,39 @@ import TowlineWire
 struct SessionRoutes: Sendable {
     let token: AccessToken
     let sessions: SessionList
+    let codes: SignInCodes
 
     /// Maximum size in bytes of the body of a sign-in, which needs no access token.
     private static let maximumBody = 4 << 10
 
     func add(to table: inout RouteTable) {
         table.add(.post, Wire.base + "/session") { request, _ in
-            let body = try await Answer.read(Wire.Session.self, from: request, limit: Self.maximumBody)
-            guard token.isEqual(to: body.token) else {
-                throw HTTPError(
-                    .unauthorized, headers: [.wwwAuthenticate: "Bearer"],
-                    message: "wrong access token. The token is in the file 'token' in the state directory of towd")
+            switch try await Answer.read(Wire.Session.self, from: request, limit: Self.maximumBody) {
+            case .token(let text):
+                guard token.isEqual(to: text) else {
+                    throw Self.refusal(
+                        "wrong access token. The token is in the file 'token' in the state directory of towd")
+                }
+            case .code(let code):
+                guard codes.use(code) else {
+                    throw Self.refusal(
+                        "this sign-in link was used already, or it is too old. 'tow page' prints a new link")
+                }
             }
             let value = sessions.start(insteadOf: Gate.cookies(of: request))
             return Self.answer(request, cookie: value, lifetime: SessionList.lifetime)
         }
+        // Needs the token or a session, as all routes that are not public.
+        table.add(.post, Wire.base + "/session/codes") { _, _ in try Answer.json(codes.make(), status: .created) }
         // Needs no session, so that a browser can also clear the cookie of a session that has ended.
         table.add(.delete, Wire.base + "/session") { request, _ in
             try sessions.end(Gate.cookies(of: request))
             return Self.answer(request, cookie: "", lifetime: 0)
         }
+    }
+
+    private static func refusal(_ message: String) -> HTTPError {
+        HTTPError(.unauthorized, headers: [.wwwAuthenticate: "Bearer"], message: message)
     }
 
     /// Returns a response that sets the session cookie, or removes it if its lifetime is 0.

@@ -27,11 +27,24 @@ extension DownloadRequest {
             return try Self.url(text)
         }
         headers = (wire.headers ?? []).map { Header($0.name, $0.value) }
-        (user, cookies, proxy, options) = (wire.user, wire.cookies, wire.proxy, wire.options)
+        user = try wire.user.map { text throws(TowlineError) in try Self.user(text) }
+        (cookies, proxy, options) = (wire.cookies, wire.proxy, wire.options)
         priority = try wire.priority.map { priority throws(TowlineError) in try Self.priority(priority) } ?? 0
         group = wire.group
         metadata = try wire.metadata.map { metadata throws(TowlineError) in try Self.metadata(metadata) } ?? [:]
         startsPaused = wire.startsPaused ?? false
+    }
+
+    /// Checks a user name and password. Without a colon, the text is a mistake, such as a token that a browser filled in.
+    ///
+    /// - Throws: `unusableOption`, without the text.
+    private static func user(_ text: String) throws(TowlineError) -> String {
+        guard text.utf8.contains(UInt8(ascii: ":")) else {
+            throw TowlineError(
+                .unusableOption,
+                "user: the colon between the user name and the password is missing. Send 'NAME:PASSWORD'")
+        }
+        return text
     }
 
     /// Checks the metadata of a client, which the list of downloads keeps. Lengths are in Unicode code points, as in

@@ -25,8 +25,9 @@ struct TowCommand: AsyncParsableCommand {
                 subcommands: [
                     AddCommand.self, ListCommand.self, WatchCommand.self, ShowCommand.self, PauseCommand.self,
                     ResumeCommand.self,
-                    CancelCommand.self, RetryCommand.self, RemoveCommand.self, LimitCommand.self,
-                    ServiceCommand.self,
+                    CancelCommand.self, RetryCommand.self, RemoveCommand.self, MoveCommand.self,
+                    LimitCommand.self,
+                    PageCommand.self, ServiceCommand.self,
                 ]),
         ]
     )
