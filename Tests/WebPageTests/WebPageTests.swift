@@ -15,7 +15,8 @@ struct WebPageTests {
         let towd = try await Self.service(folder, port: port)
         let token = folder.read("state/token").trimmingCharacters(in: .whitespacesAndNewlines)
         let run = try await PythonProgram(
-            ["-m", "unittest", "-v", "page_test", "upkeep_test", "access_test", "long_list_test"], in: folder,
+            ["-m", "unittest", "-v", "page_test", "adding_test", "upkeep_test", "access_test", "long_list_test"],
+            in: folder,
             environment: [
                 "TOWLINE_PAGE": "http://127.0.0.1:\(port)/#token=\(token)",
                 "TOWLINE_FILES": "http://127.0.0.1:\(files.port)", "TOWLINE_LOG": folder.path + "/log",

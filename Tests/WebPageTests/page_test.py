@@ -116,14 +116,6 @@ class Downloading(PageTestCase):
         time.sleep(0.3)
         self.assertTrue(self.browser.run("return document.querySelector('#empty h2') === window.first"))
 
-    def test_links_are_found_in_text(self):
-        found = self.browser.run("""
-            return import('./page/links.js').then(({ linksIn }) => linksIn(arguments[0]))
-        """.replace("arguments[0]", "`See (https://a.example/x_(1).zip), https://b.example/y?z=1. 又见 https://c.example/你好。` "
-                    "+ '<https://d.example/>; ftp://e.example/f http:// https://a.example/x_(1).zip'"))
-        self.assertEqual(found, [
-            "https://a.example/x_(1).zip", "https://b.example/y?z=1", "https://c.example/你好", "https://d.example/"])
-
     def test_what_is_refused_is_said_and_can_be_mended(self):
         self.browser.press("a")
         self.browser.type(f"{FILES}/small/refused.bin")

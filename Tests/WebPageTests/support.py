@@ -129,6 +129,7 @@ class PageTestCase(unittest.TestCase):
         # What an earlier test left: the session, theme, language.
         self.browser.devtools("Storage.clearDataForOrigin", origin=ADDRESS.rstrip("/"), storageTypes="cookies,local_storage")
         self.visit()
+        self.browser.run("sessionStorage.clear()")
         self.browser.complaints()
         self.expected_complaints = ()
 

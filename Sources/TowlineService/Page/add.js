@@ -6,14 +6,23 @@ import { isDialogOpen, openDialog } from "./dialogs.js";
 import { byId, element, isTyping, setText } from "./dom.js";
 import { parseBytes } from "./format.js";
 import { t } from "./language.js";
-import { linesWithout, linksIn, linksOf, mayHoldLinks } from "./links.js";
-import { recall, remember } from "./memory.js";
+import { linksIn, mayHoldLinks, read, readData } from "./links.js";
+import { recall, recallDraft, remember, rememberDraft } from "./memory.js";
 
 /** Maximum number of downloads and of JSON bytes in one request. The service accepts at most 1,000 downloads and 1 MiB. */
 const most = 1000;
 const mostBytes = 512 * 1024;
 /** Milliseconds for which links of another page cannot be confirmed: the key or click may have been meant for that page. */
 const unconfirmed = 1000;
+/** Attributes that keep browsers and password managers from filling a field. They fill `input` elements only. */
+const unfilled = {
+  spellcheck: "false", autocomplete: "off", autocapitalize: "off", dir: "ltr",
+  "data-1p-ignore": true, "data-bwignore": true, "data-lpignore": "true",
+};
+/** Fields that are not stored. */
+const secretFields = ["user", "headers"];
+const shownHosts = 3;
+const shownLinks = 100;
 
 export class Adding {
   constructor(store) {
@@ -54,47 +63,71 @@ export class Adding {
 
   async pasted(event) {
     if (isTyping(event.target) || isDialogOpen()) return;
-    const links = await linksOf(event.clipboardData);
-    if (links.length) this.open(links);
+    const found = await readData(event.clipboardData);
+    if (found.links.length || found.schemes.length) this.open(found.links, { found });
   }
 
   async dropped(event) {
     if (!mayHoldLinks(event.dataTransfer) || isTyping(event.target)) return;
     event.preventDefault();
-    const links = await linksOf(event.dataTransfer);
-    if (links.length === 0) announce(t("noLinks"));
-    else if (this.dialog) this.dialog.append(links);
-    else this.open(links);
+    const found = await readData(event.dataTransfer);
+    if (found.links.length === 0 && found.schemes.length === 0) announce(t("noLinks"));
+    else if (this.dialog) this.dialog.append(found.links);
+    else this.open(found.links, { found });
   }
 
-  /** Opens the dialog with `links` in it. The user must confirm; `foreign` links may come from another site. */
-  open(links = [], { foreign = false } = {}) {
+  /**
+   * Opens the dialog with `links` in it. The user must confirm; `foreign` links may come from another site. `found` is the
+   * text that contained the links, as `read` returns it.
+   */
+  open(links = [], { foreign = false, found = undefined } = {}) {
     if (isDialogOpen()) return;
-    this.dialog = new AddDialog(this.store, links, foreign);
+    this.dialog = new AddDialog(this.store, links, foreign, found);
     this.dialog.handle.closed.then(() => (this.dialog = undefined));
   }
 }
 
 class AddDialog {
-  constructor(store, links, foreign) {
+  constructor(store, links, foreign, source) {
     this.store = store;
+    /** The pasted text: its lines without a link, and the headers of its command. */
+    this.source = source ?? { odd: [], schemes: [], headers: [] };
     this.waits = foreign;
     this.links = element("textarea", {
       id: "links", rows: 6, spellcheck: "false", autocomplete: "off", autocapitalize: "off", dir: "ltr",
       placeholder: "https://example.com/file.iso", "aria-describedby": "links-say",
     });
-    this.links.value = links.map((link) => `${link}\n`).join("");
+    const draft = recallDraft();
+    const given = links.map((link) => `${link}\n`).join("");
+    /** Links of an earlier dialog that are not in this one. They stay in the draft. */
+    this.others = given && draft.links ? `${draft.links.trimEnd()}\n` : "";
+    this.links.value = given || (draft.links ?? "");
+    this.list = element("ul", { id: "links-list" });
     this.count = element("p", { id: "links-say", class: "field-note good", role: "status" });
+    this.offer = element("button", { type: "button", class: "quiet", id: "offer", hidden: true, onclick: () => this.takeHeaders() });
+    this.secrets = element("p", { id: "secrets", class: "field-note good", role: "status" });
     this.problem = element("p", { class: "field-note", role: "alert" });
     this.send = element("button", { type: "submit", class: "primary", form: "add-form" });
     const dismiss = element("button", { type: "button", class: "quiet" }, t("dismiss"));
+    const folder = element("input", {
+      type: "text", name: "directory", ...unfilled, value: recall("directory", ""), placeholder: t("downloadsFolder"),
+    });
     this.form = element(
       "form", { id: "add-form" },
-      element("label", { class: "field" }, element("span", {}, t("links")), this.links),
-      this.count, this.options(), this.problem);
+      element("label", { class: "field" }, element("span", {}, t("links")), this.links), this.count, this.list, this.offer,
+      // Always visible, because the last folder is used again.
+      element("label", { class: "field" }, element("span", {}, t("add.directory")), folder), this.options(), this.secrets, this.problem);
+    if (!given) this.restore(draft);
     this.handle = openDialog({ title: t("addLinks"), className: "add", content: [this.form], buttons: [dismiss, this.send] });
-    dismiss.addEventListener("click", () => this.handle.close());
-    this.links.addEventListener("input", () => this.counted());
+    dismiss.addEventListener("click", () => {
+      this.forget();
+      this.handle.close();
+    });
+    this.form.addEventListener("input", () => {
+      this.keep();
+      this.counted();
+    });
+    if (given) this.keep();
     this.links.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit();
     });
@@ -128,8 +161,34 @@ class AddDialog {
     again();
   }
 
+  /** Stores the links and options, so that Escape, a press beside the dialog, or a reload do not lose them. */
+  keep() {
+    const links = `${this.others}${this.links.value}`;
+    const options = {};
+    for (const field of this.form.elements) {
+      if (!field.name || secretFields.includes(field.name) || field.name === "directory") continue;
+      if (field.type === "checkbox") options[field.name] = field.checked;
+      else options[field.name] = field.value;
+    }
+    rememberDraft({ links, options });
+  }
+
+  /** Forgets the links of this dialog: they were added, or the user dismissed them. */
+  forget() {
+    rememberDraft(this.others ? { links: this.others } : undefined);
+  }
+
+  restore({ options = {} }) {
+    for (const [name, value] of Object.entries(options)) {
+      const field = this.form.elements[name];
+      if (field?.type === "checkbox") field.checked = value;
+      else if (field) field.value = value;
+    }
+  }
+
   append(links) {
     this.links.value = `${this.links.value.trimEnd()}\n${links.join("\n")}\n`.trimStart();
+    this.keep();
     this.counted();
   }
 
@@ -142,37 +201,90 @@ class AddDialog {
       "label", { class: "check" }, element("input", { type: "checkbox", name, checked: ticked }), element("span", {}, t(`add.${name}`)));
     const existing = element("select", { name: "existing" }, ...["fail", "rename", "overwrite", "update", "skip"].map(
       (value) => element("option", { value }, t(`existing.${value}`))));
-    const headers = element("textarea", { name: "headers", rows: 2, spellcheck: "false", placeholder: "Referer: https://example.com/" });
+    const area = (name, attributes) => element(
+      "label", { class: "field wide" }, element("span", {}, t(`add.${name}`)), element("textarea", { name, ...unfilled, ...attributes }));
     return element(
       "details", { class: "options" },
       element("summary", {}, t("options")),
       element(
         "div", { class: "grid" },
-        field("directory", { value: recall("directory", ""), placeholder: t("downloadsFolder") }),
         field("name", { placeholder: t("fromServer") }),
         field("group"), field("priority", { type: "number", step: 1, placeholder: "0" }),
         field("rateLimit", { placeholder: "10M" }), field("connections", { type: "number", min: 1, max: 128 }),
         field("checksum", { placeholder: "sha256:…" }),
         element("label", { class: "field" }, element("span", {}, t("add.existing")), existing),
-        field("user", { type: "password", placeholder: t("userHint") }),
-        element("label", { class: "field wide" }, element("span", {}, t("add.headers")), headers)),
+        area("user", { rows: 1, placeholder: t("userHint") }),
+        area("headers", { rows: 2, placeholder: "Referer: https://example.com/" })),
       check("startsPaused"), check("unpack"));
   }
 
+  /** The typed text as `read` returns it, with what a pasted text contained besides its links. */
+  get text() {
+    const { value } = this.links;
+    if (this.known?.value !== value) this.known = { value, ...read(value) };
+    const { links, odd, schemes, headers } = this.known;
+    const { source } = this;
+    return {
+      links, odd: [...source.odd, ...odd], schemes: [...new Set([...source.schemes, ...schemes])],
+      headers: headers.length ? headers : source.headers,
+    };
+  }
+
   get found() {
-    return linksIn(this.links.value);
+    return this.text.links;
   }
 
   counted() {
-    const { found } = this;
-    const odd = linesWithout(this.links.value).length;
-    const words = found.length || odd ? t("linksFound", { n: found.length }) : t("linksHint");
-    setText(this.count, odd ? `${words} · ${t("linesOdd", { n: odd })}` : words);
-    this.count.classList.toggle("good", odd === 0);
+    const { links: found, odd, schemes, headers } = this.text;
+    const words = [found.length || odd.length ? t("linksFound", { n: found.length }) : t("linksHint")];
+    if (odd.length) words.push(t("linesOdd", { n: odd.length }));
+    if (schemes.length) words.push(t("notSupported", { schemes: schemes.join(", ") }));
+    setText(this.count, words.join(" · "));
+    this.showFound(found, odd);
+    this.offer.hidden = headers.length === 0 || headers.every((line) => this.form.elements.headers.value.includes(line));
+    setText(this.offer, t("takeHeaders", { names: headers.map((line) => line.split(":")[0]).join(", ") }));
     setText(this.send, found.length > 1 ? t("addMany", { n: found.length }) : t("add"));
     this.send.disabled = found.length === 0 || this.waits;
     // A name and a checksum apply to a single file only.
     for (const name of ["name", "checksum"]) this.form.elements[name].disabled = found.length > 1;
+    setText(this.secrets, this.secretsSent(found));
+  }
+
+  /** Lists the links, unless the field already contains them one per line, and the lines without a link. */
+  showFound(found, odd) {
+    const lines = this.links.value.split("\n").map((line) => line.trim()).filter(Boolean);
+    const isPlain = lines.length === found.length && lines.every((line, index) => line === found[index]);
+    const entry = (className) => (text) => element("li", { class: className }, element("bdi", {}, text));
+    const rest = Math.max(0, found.length - shownLinks) * !isPlain + Math.max(0, odd.length - shownLinks);
+    this.list.replaceChildren(
+      ...(isPlain ? [] : found.slice(0, shownLinks).map(entry("link"))), ...odd.slice(0, shownLinks).map(entry("odd")),
+      ...(rest ? [element("li", {}, t("moreLines", { n: rest }))] : []));
+    this.list.hidden = this.list.children.length === 0;
+  }
+
+  /** Copies the headers of a pasted command, which are not sent unless the user wants that. */
+  takeHeaders() {
+    const field = this.form.elements.headers;
+    field.value = [field.value.trim(), ...this.text.headers].filter(Boolean).join("\n");
+    this.counted();
+  }
+
+  /** Says which credentials and headers are sent to which hosts. The options that contain them may be folded away. */
+  secretsSent(found) {
+    const { user, headers } = this.form.elements;
+    const urls = found.map((link) => new URL(link));
+    const hosts = (some) => {
+      const names = [...new Set(some.map((url) => url.host))];
+      return names.length <= shownHosts ? names.join(", ") : t("andMore", { names: names.slice(0, shownHosts).join(", "), n: names.length - shownHosts });
+    };
+    const said = [];
+    const typed = user.value.trim();
+    const withUser = typed ? urls : urls.filter((url) => url.username || url.password);
+    const users = typed ? [typed.split(":")[0]] : [...new Set(withUser.map((url) => decode(url.username)))];
+    if (withUser.length) said.push(t("sendsUser", { user: users.slice(0, shownHosts).join(", "), hosts: hosts(withUser) }));
+    const names = headers.value.split("\n").map((line) => line.split(":")[0].trim()).filter(Boolean);
+    if (names.length && urls.length) said.push(t("sendsHeaders", { names: names.join(", "), hosts: hosts(urls) }));
+    return said.join(" ");
   }
 
   /** The options that apply to every link. Throws an error if a value is invalid. */
@@ -183,6 +295,7 @@ class AddDialog {
       const value = elements[name].value.trim();
       if (value && !elements[name].disabled) common[name] = value;
     }
+    if (common.user && !/^[^\n]*:[^\n]*$/.test(common.user)) throw new Error(t("badUser"));
     for (const name of ["priority", "connections"]) if (elements[name].value) common[name] = Number.parseInt(elements[name].value, 10);
     const limit = parseBytes(elements.rateLimit.value);
     if (limit === undefined) throw new Error(t("badRate"));
@@ -211,11 +324,13 @@ class AddDialog {
         for (const download of answer.downloads) this.store.apply(download, true);
       }
       remember("directory", common.directory);
+      this.forget();
       this.handle.close();
       announce(t("added", { n: added }), "good");
     } catch (problem) {
       // Do not send the downloads again that the service has accepted.
-      if (added) this.links.value = found.slice(added).join("\n");
+      if (added) this.links.value = `${found.slice(added).join("\n")}\n`;
+      this.keep();
       if (problem.status === 401) complain(problem);
       this.problem.textContent = problemText(problem);
       this.form.querySelector(".options").open ||= problem.status === 400;
@@ -237,16 +352,28 @@ export function batchLength(wanted, start) {
   return length;
 }
 
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 function header(line) {
   const at = line.indexOf(":");
   if (at < 1) throw new Error(t("badHeader", { line }));
   return { name: line.slice(0, at).trim(), value: line.slice(at + 1).trim() };
 }
 
-/** Reads `token` and the links to `add` from the URL's fragment, and removes the fragment from the address bar. */
+/**
+ * Reads a one-time `code` or the `token` and the links to `add` from the URL's fragment, and removes the fragment from
+ * the address bar. Browsers keep the fragment in their history, so only the code is safe there.
+ */
 export function takeFragment() {
   const parameters = new URLSearchParams(location.hash.slice(1));
-  const asked = { token: parameters.get("token"), links: parameters.getAll("add").flatMap(linksIn) };
-  if (asked.token || asked.links.length) history.replaceState(null, "", location.pathname + location.search);
+  const [code, token] = [parameters.get("code"), parameters.get("token")];
+  const asked = { proof: code ? { code } : token && { token }, links: parameters.getAll("add").flatMap(linksIn) };
+  if (asked.proof || asked.links.length) history.replaceState(null, "", location.pathname + location.search);
   return asked;
 }

@@ -1,4 +1,5 @@
-// Preferences in the browser's local storage. The storage contains no token and no data about downloads.
+// Preferences in the browser's local storage, and links that were typed but not added yet in the storage of the tab. The
+// storage contains no token, no credentials and no data about downloads.
 
 const prefix = "towline.";
 
@@ -16,6 +17,25 @@ export function remember(key, value) {
   try {
     if (value === undefined) localStorage.removeItem(prefix + key);
     else localStorage.setItem(prefix + key, value);
+  } catch {
+    // Storage is disabled or full.
+  }
+}
+
+/** Returns the object that `rememberDraft` stored in this tab, or an empty object. */
+export function recallDraft() {
+  try {
+    return JSON.parse(sessionStorage.getItem(`${prefix}draft`)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** Stores an object for this tab, also across a reload; `undefined` removes it. */
+export function rememberDraft(draft) {
+  try {
+    if (draft === undefined) sessionStorage.removeItem(`${prefix}draft`);
+    else sessionStorage.setItem(`${prefix}draft`, JSON.stringify(draft));
   } catch {
     // Storage is disabled or full.
   }

@@ -6,7 +6,7 @@ import { openDialog } from "./dialogs.js";
 import { byId, element, setText } from "./dom.js";
 import { editableBytes, parseBytes, rate, when } from "./format.js";
 import { language, setLanguage, t } from "./language.js";
-import { recall, remember } from "./memory.js";
+import { recall, remember, rememberDraft } from "./memory.js";
 import { openPanel } from "./menu.js";
 
 const presets = [null, 1 << 20, 5 << 20, 10 << 20, 50 << 20];
@@ -203,6 +203,7 @@ export class Settings {
 async function signOut() {
   try {
     await api.signOut();
+    rememberDraft(undefined);
     location.reload();
   } catch (problem) {
     complain(problem);

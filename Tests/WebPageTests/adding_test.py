@@ -1,0 +1,159 @@
+"""The dialog for links: what it finds, shows, keeps and sends."""
+
+import json
+import pathlib
+import unittest
+
+from support import FILES, PageTestCase
+
+CASES = json.loads(pathlib.Path(__file__).with_name("link_cases.json").read_text(encoding="utf-8"))
+PASTE = """
+    document.activeElement?.blur();
+    const data = new DataTransfer();
+    data.setData('text/plain', arguments[0]);
+    document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+"""
+
+
+class Adding(PageTestCase):
+    def paste(self, text):
+        """Ctrl-V on the page; waits for the dialog."""
+        self.browser.run(PASTE, text)
+        self.dialog()
+
+    def links(self):
+        return self.browser.run("return document.querySelector('#links').value.split('\\n').filter(Boolean)")
+
+    def press_beside(self):
+        """A press of the mouse next to the dialog."""
+        press = [{"type": "pointerMove", "x": 40, "y": 400}, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+        self.browser.call("POST", "/actions", {"actions": [
+            {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": press}]})
+
+    def folder(self):
+        return self.browser.run("const field = document.querySelector('[name=directory]'); return field.checkVisibility() ? field.value : null")
+
+    def test_links_are_found_in_text(self):
+        read = self.browser.run(
+            "return import('./page/links.js').then(({ read }) => arguments[0].map(({ text }) => read(text)))".replace(
+                "arguments[0]", json.dumps(CASES)))
+        for case, found in zip(CASES, read, strict=True):
+            with self.subTest(case["text"]):
+                self.assertEqual(found, {"odd": [], "schemes": [], "headers": [], **{k: case[k] for k in case if k != "text"}})
+
+    def test_what_was_found_is_listed_before_it_is_added(self):
+        self.browser.press("a")
+        self.browser.type(f"film one,{FILES}/small/a.bin,734\nmagnet:?xt=1\nnothing")
+        entries = "return [...document.querySelectorAll('#links-list li')].map((each) => `${each.className} ${each.textContent}`)"
+        self.assertEqual(self.browser.run(entries), [f"link {FILES}/small/a.bin", "odd magnet:?xt=1", "odd nothing"])
+        self.assertEqual(
+            self.browser.texts("#links-say"), ["1 link · 2 lines without a link are ignored · not supported: magnet"])
+        self.browser.click("dialog .primary")
+        self.no_dialog()
+        self.assertEqual([each["url"] for each in self.service.downloads()], [f"{FILES}/small/a.bin"])
+
+    def test_a_pasted_command_offers_its_headers(self):
+        self.paste(f"curl '{FILES}/small/a.bin' -H 'Referer: http://a.test/' -b 'id=CANARY'")
+        self.assertEqual(self.links(), [f"{FILES}/small/a.bin"])
+        self.assertEqual(self.browser.texts("#secrets"), [""], "nothing is sent unless the user wants it")
+        self.assertEqual(self.browser.texts("#offer"), ["Use the headers of the command: Referer, Cookie"])
+        self.browser.click("#offer")
+        host = FILES.removeprefix("http://")
+        self.assertEqual(self.browser.texts("#secrets"), [f"The headers Referer, Cookie are sent to {host}."])
+        self.assertFalse(self.browser.run("return document.querySelector('#offer').checkVisibility()"))
+        kept = self.browser.run("return JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
+        self.assertNotIn("CANARY", kept)
+
+    def test_what_is_sent_is_said_before_it_is_sent(self):
+        """Nothing in the dialog invites a password manager, which would fill in the access token."""
+        self.browser.press("a")
+        self.browser.type(f"{FILES}/small/secret.bin")
+        self.browser.run("document.querySelector('.options').open = true")
+        invited = self.browser.run("""
+            return [...document.querySelectorAll('dialog input')]
+                .filter((each) => each.type === 'password' || /user|pass|login|token/i.test(each.name + each.autocomplete))
+                .map((each) => each.outerHTML)""")
+        self.assertEqual(invited, [])
+        self.assertEqual(self.browser.texts("#secrets"), [""])
+        self.browser.click("[name=user]")
+        self.browser.type("ann")
+        self.browser.run("document.querySelector('.options').open = false")
+        host = FILES.removeprefix("http://")
+        self.assertEqual(self.browser.texts("#secrets"), [f"The user name “ann” and its password are sent to {host}."])
+        self.browser.click("dialog .primary")
+        self.browser.wait("the complaint", "return document.querySelector('dialog [role=alert]').textContent.includes('colon')")
+        self.assertEqual(self.service.downloads(), [])
+        self.browser.run("document.querySelector('.options').open = true")
+        self.browser.click("[name=user]")
+        self.browser.type(":CANARY")
+        self.browser.click("[name=headers]")
+        self.browser.type("Referer: https://a.test/\nX-Key: CANARY")
+        said = self.browser.texts("#secrets")[0]
+        self.assertIn(f"The headers Referer, X-Key are sent to {host}.", said)
+        self.assertNotIn("CANARY", said)
+        self.browser.click("dialog .primary")
+        self.no_dialog()
+        self.row("secret.bin")
+
+    def test_typed_links_are_kept(self):
+        """Escape, a press beside the dialog and a reload lose nothing. Cancel does."""
+        link = f"{FILES}/small/kept.bin"
+
+        def dismissed_by(act):
+            act()
+            self.no_dialog()
+            self.browser.press("a")
+            self.dialog()
+
+        self.browser.press("a")
+        self.browser.type(link)
+        self.browser.run("document.querySelector('.options').open = true")
+        self.browser.click("[name=group]")
+        self.browser.type("films")
+        self.browser.click("[name=user]")
+        self.browser.type("ann:CANARY")
+        dismissed_by(lambda: self.browser.press("Escape"))
+        self.assertEqual(self.links(), [link])
+        self.assertEqual(self.browser.run("return document.querySelector('[name=group]').value"), "films")
+        self.assertNotIn("CANARY", self.browser.run("return JSON.stringify(sessionStorage)"))
+        dismissed_by(self.press_beside)
+        self.assertEqual(self.links(), [link])
+
+        def load_again():
+            self.browser.reload()
+            self.listed()
+
+        dismissed_by(load_again)
+        self.assertEqual(self.links(), [link])
+        # Pasted links are added without the kept ones, which stay.
+        self.browser.press("Escape")
+        self.no_dialog()
+        self.paste(f"{FILES}/small/pasted.bin")
+        self.assertEqual(self.links(), [f"{FILES}/small/pasted.bin"])
+        self.browser.click("dialog .primary")
+        self.no_dialog()
+        self.row("pasted.bin")
+        self.browser.press("a")
+        self.dialog()
+        self.assertEqual(self.links(), [link])
+        dismissed_by(lambda: self.browser.click("dialog footer .quiet"))
+        self.assertEqual(self.links(), [])
+
+    def test_the_folder_is_always_shown(self):
+        for typed in ("films", ""):
+            self.browser.press("a")
+            self.browser.type(f"{FILES}/small/{typed}1.bin")
+            self.browser.click("[name=directory]")
+            self.browser.type(typed)
+            self.browser.click("dialog .primary")
+            self.no_dialog()
+            self.browser.press("a")
+            self.dialog()
+            self.assertEqual(self.folder(), "films")
+            self.browser.click("dialog footer .quiet")
+            self.no_dialog()
+        self.assertEqual({each["directory"].rsplit("/", 1)[1] for each in self.service.downloads()}, {"films"})
+
+
+if __name__ == "__main__":
+    unittest.main()
