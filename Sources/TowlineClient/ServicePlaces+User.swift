@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 package import TowlineWire
 
@@ -10,7 +11,21 @@ extension ServicePlaces {
         for name in ["XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_DOWNLOAD_DIR", "XDG_CONFIG_HOME"] {
             values[name] = getenv(name).map { String(cString: $0) }
         }
-        return ServicePlaces(environment: values, home: home, state: state, isForeign: isForeign)
+        var places = ServicePlaces(environment: values, home: home, state: state, isForeign: isForeign)
+        if let recorded = places.recordedSocket { places.socket = recorded }
+        return places
+    }
+
+    /// The socket on which the `towd` of the state directory listens. The default socket depends on `XDG_RUNTIME_DIR`,
+    /// which differs between a login session and cron, sudo or a container. `nil` if there is no record, or its socket
+    /// does not exist any more.
+    private var recordedSocket: String? {
+        var status = stat()
+        guard let text = try? String(contentsOfFile: socketRecord, encoding: .utf8),
+            let path = text.split(separator: "\n").first.map({ String($0) }), path.hasPrefix("/"),
+            stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK
+        else { return nil }
+        return path
     }
 
     /// The user's home directory.

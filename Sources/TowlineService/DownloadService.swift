@@ -71,7 +71,7 @@ package final class DownloadService: Sendable {
             }
             let token = try AccessToken(in: configuration.stateDirectory)
             let sessions = try SessionList(in: configuration.stateDirectory, for: token)
-            let socket = try SocketPlace(configuration.socket)
+            let socket = try SocketPlace(configuration.socket, recordedIn: configuration.stateDirectory.path)
             return DownloadService(downloader, token, sessions, roots, socket, configuration)
         } catch {
             await downloader.close()

@@ -31,6 +31,13 @@ package struct ServicePlaces: Hashable, Sendable {
         configurationFile = (directory("XDG_CONFIG_HOME") ?? home + "/.config") + "/towline/towd.yaml"
     }
 
+    /// Path of a file with the path of the socket on which the `towd` of the state directory listens. The file exists
+    /// while that `towd` runs; after a crash, it may be outdated.
+    package var socketRecord: String { Self.socketRecord(in: stateDirectory) }
+
+    /// Returns `socketRecord` of a state directory.
+    package static func socketRecord(in stateDirectory: String) -> String { stateDirectory + "/socket-path" }
+
     /// Path of the log that `towd` writes when it runs in the background.
     package var log: String { stateDirectory + "/towd.log" }
 }

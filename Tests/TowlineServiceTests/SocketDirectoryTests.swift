@@ -12,8 +12,18 @@ import Testing
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         #expect(chmod(directory.path, mode_t(mode)) == 0)
-        let place = try? SocketPlace(directory.appendingPathComponent("s"))
+        let place = try? SocketPlace(directory.appendingPathComponent("s"), recordedIn: directory.path)
         #expect((place != nil) == isUsed)
         place?.remove()
+    }
+
+    /// `tow` reads the path of the socket from the state directory while the service runs.
+    @Test func theStateDirectoryNamesTheSocket() async throws {
+        let site = try await ServiceSite()
+        let record = site.root.appendingPathComponent("state/socket-path")
+        let text = try String(contentsOf: record, encoding: .utf8)
+        #expect(text == site.root.path + "/run/towd.sock\n")
+        try await site.stop()
+        #expect(!FileManager.default.fileExists(atPath: record.path))
     }
 }

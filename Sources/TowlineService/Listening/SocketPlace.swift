@@ -1,6 +1,7 @@
 internal import Foundation
 import Synchronization
 internal import Towline
+import TowlineWire
 
 /// Creates the Unix socket so that other users can never open it.
 ///
@@ -13,6 +14,8 @@ final class SocketPlace: Sendable {
     let binding: String
     private let path: String
     private let workshop: String?
+    /// The file that tells `tow` the path of the socket, whatever its environment variables are.
+    private let record: PrivateFile
     /// Identity of the socket that clients can open, once it exists.
     private let own = Mutex<Mark?>(nil)
 
@@ -33,9 +36,13 @@ final class SocketPlace: Sendable {
 
     /// Prepares the directory for a socket at the given path.
     ///
+    /// - Parameter stateDirectory: the directory of the file that contains the path of the socket.
     /// - Throws: `unusableDestination`.
-    init(_ socket: URL) throws(TowlineError) {
+    init(_ socket: URL, recordedIn stateDirectory: String) throws(TowlineError) {
         path = socket.path
+        record = PrivateFile(
+            path: ServicePlaces.socketRecord(in: stateDirectory), title: "file with the path of the socket",
+            advice: "Remove the file and restart towd")
         let directory = socket.deletingLastPathComponent().path
         try Self.make(directory)
         var status = stat()
@@ -91,11 +98,14 @@ final class SocketPlace: Sendable {
             clear()
         }
         own.withLock { $0 = Mark(path) }
+        // Without the record, tow still finds the socket at its default path.
+        try? record.replace(with: path)
     }
 
     /// Removes the socket, unless another process has already replaced it.
     func remove() {
         guard let mark = own.withLock({ $0 }) else { return clear() }
+        try? record.remove()
         if Mark(path) == mark { unlink(path) }
     }
 

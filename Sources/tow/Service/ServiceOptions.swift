@@ -56,7 +56,7 @@ struct ServiceOptions: ParsableArguments {
         do {
             return try await body(client)
         } catch is ServiceClient.NotRunning {
-            try await starter.start(client)
+            try await starter.start { client }
             return try await body(client)
         }
     }

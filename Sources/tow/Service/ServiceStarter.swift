@@ -15,14 +15,16 @@ struct ServiceStarter {
 
     /// Starts `towd` and waits until it responds. Throws `commandFailed` if `towd` is not found or does not start; the
     /// message says what to do or contains the last line of its log.
-    func start(_ client: ServiceClient) async throws {
+    ///
+    /// - Parameter client: returns the client for the current socket, which a started `towd` may have changed.
+    func start(_ client: () -> ServiceClient) async throws {
         if try await startByManager(client) { return }
         guard let program = Self.program() else { throw Self.noProgram }
         var process = try spawn(program)
         var waitsSince: ContinuousClock.Instant?
         let end = ContinuousClock.now + Self.patience
         while ContinuousClock.now < end {
-            if await client.isRunning { return }
+            if await client().isRunning { return }
             var status: Int32 = 0
             if waitpid(process, &status, WNOHANG) == process {
                 // If two start at once, one of them locks the state directory, and either one will do.
@@ -42,12 +44,12 @@ struct ServiceStarter {
     /// Has systemd start `towd` if the unit is enabled, so that no second `towd` runs besides that of systemd.
     ///
     /// - Returns: `true` if `towd` responds now.
-    private func startByManager(_ client: ServiceClient) async throws -> Bool {
+    private func startByManager(_ client: () -> ServiceClient) async throws -> Bool {
         // With arguments, another service than that of the unit is meant.
         guard arguments.isEmpty, Installation.file.isEnabled, (try? UserManager().start()) != nil else { return false }
         let end = ContinuousClock.now + Self.patience
         while ContinuousClock.now < end {
-            if await client.isRunning { return true }
+            if await client().isRunning { return true }
             try await Task.sleep(for: Self.interval)
         }
         return false

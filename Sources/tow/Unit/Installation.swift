@@ -127,13 +127,15 @@ struct Installation {
     /// - Returns: `false` if no `towd` was running.
     @discardableResult
     func stop() async throws -> Bool {
-        guard await service.client.isRunning else { return false }
+        // A towd that does not respond may still hold the lock, for example while it starts or ends.
+        guard await service.client.isRunning || !Self.isFree(service.places.stateDirectory) else { return false }
         guard let process = Self.owner(of: service.places.stateDirectory) else {
             throw TowlineError(
                 .commandFailed,
                 """
-                towd is running, but its process was not found (it may run in a container). Stop towd where it was \
-                started
+                the list of downloads in \(TerminalSafeText.make(service.places.stateDirectory)) is in use, but the \
+                process of towd was not found. It may run in a container, or another program may use the list. Stop \
+                it where it was started
                 """)
         }
         kill(process, SIGTERM)

@@ -1,0 +1,69 @@
+import FaultServer
+import Foundation
+import Testing
+
+/// `tow` finds the `towd` of its state directory, whatever the environment variables are.
+struct ServicePlaceTests {
+    /// Runs a program with `HOME` in a directory, with or without `XDG_RUNTIME_DIR`.
+    private static func environment(_ place: TestDirectory, hasSession: Bool) throws -> [String: String] {
+        let runtime = place.path("run")
+        try FileManager.default.createDirectory(
+            atPath: runtime, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let variables = ["HOME": place.url.path, "PATH": CommandRun.products.path + ":/usr/bin:/bin"]
+        return hasSession ? variables.merging(["XDG_RUNTIME_DIR": runtime]) { $1 } : variables
+    }
+
+    private static func tow(_ words: [String], _ environment: [String: String]) async throws -> CommandRun.Result {
+        try await CommandRun(words, environment: environment).finish()
+    }
+
+    /// cron, sudo and shells of containers have no `XDG_RUNTIME_DIR`.
+    @Test(.timeLimit(.minutes(2)), arguments: [true, false])
+    func theServiceIsFoundFromAnotherEnvironment(isStartedInSession: Bool) async throws {
+        let server = try await FaultServer.start(["/a.bin": Resource(length: 1000)])
+        let place = try TestDirectory()
+        let own = try Self.environment(place, hasSession: isStartedInSession)
+        let other = try Self.environment(place, hasSession: !isStartedInSession)
+        // The web page is turned off, because its port may be in use.
+        try FileManager.default.createDirectory(
+            atPath: place.path(".config/towline"), withIntermediateDirectories: true)
+        try Data("listen: none\n".utf8).write(to: place.file(".config/towline/towd.yaml"))
+        let started = try await Self.tow(["add", "--paused", server.url("/a.bin")], own)
+        #expect(started.status == 0, "\(started.stderr)")
+        let listed = try await Self.tow(["list"], other)
+        #expect(listed.status == 0 && listed.text.contains("a.bin"), "\(listed.stderr)")
+        let added = try await Self.tow(["add", "--paused", server.url("/b.bin")], other)
+        #expect(added.status == 0, "\(added.stderr)")
+        let stopped = try await Self.tow(["service", "stop"], other)
+        #expect(stopped.text.hasPrefix("towd stopped."), "\(stopped.text) \(stopped.stderr)")
+        let again = try await Self.tow(["service", "stop"], own)
+        #expect(again.text.hasPrefix("towd is not running."), "\(again.text) \(again.stderr)")
+        await server.stop()
+    }
+
+    /// After a crash, the record names a socket on which no process listens.
+    @Test(.timeLimit(.minutes(2))) func anOutdatedRecordPreventsNoStart() async throws {
+        let place = try TestDirectory()
+        let service = try ServiceProcess(place)
+        #expect(try await service.tow(["list"]).status == 0)
+        service.kill()
+        #expect(FileManager.default.fileExists(atPath: place.path("state/socket-path")))
+        let moved = ["--state", place.path("state"), "--socket", place.path("other.sock")]
+        let added = try await CommandRun(["add", "--paused", "http://127.0.0.1:9/a"] + moved).finish()
+        #expect(added.status == 0, "\(added.stderr)")
+        // Without the option, the new record leads to the new socket.
+        #expect(try await CommandRun(["list", "--state", place.path("state")]).finish().status == 0)
+        #expect(try await CommandRun(["service", "stop", "--state", place.path("state")]).finish().status == 0)
+    }
+
+    /// A `towd` that does not answer is not "not running".
+    @Test(.timeLimit(.minutes(2))) func aServiceWithoutItsSocketIsStopped() async throws {
+        let place = try TestDirectory()
+        let service = try ServiceProcess(place)
+        #expect(try await service.tow(["list"]).status == 0)
+        try FileManager.default.removeItem(atPath: place.path("state/towd.sock"))
+        let result = try await CommandRun(["service", "stop", "--state", place.path("state")]).finish()
+        #expect(result.text.hasPrefix("towd stopped."), "\(result.text) \(result.stderr)")
+        service.kill()
+    }
+}
