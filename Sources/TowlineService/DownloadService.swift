@@ -20,6 +20,7 @@ package final class DownloadService: Sendable {
     private let group: ServiceGroup
     private let readiness: Readiness
     private let feed: EventFeed
+    private let settings: LiveSettings
 
     /// An address or a socket that the service listens on.
     package struct Endpoint: Hashable, Sendable {
@@ -141,7 +142,7 @@ package final class DownloadService: Sendable {
         _ configuration: ServiceConfiguration, pages: @escaping @Sendable () -> [String] = { [] }
     ) -> RouteTable {
         var table = RouteTable()
-        DownloadRoutes(downloader: downloader, roots: roots, privateAddresses: configuration.privateAddresses)
+        DownloadRoutes(downloader: downloader, roots: roots, settings: settings)
             .add(to: &table)
         ContentRoutes(downloader: downloader, roots: roots, patience: configuration.contentPatience).add(to: &table)
         StatusRoutes(downloader: downloader, roots: roots, feed: feed, pages: pages).add(to: &table)
@@ -184,6 +185,10 @@ package final class DownloadService: Sendable {
         socket.remove()
         await downloader.close()
     }
+
+    /// Takes over the names of the page and the clients that may download from private addresses. The other settings
+    /// need a new start.
+    package func reload(_ configuration: ServiceConfiguration) { settings.take(configuration) }
 
     /// Stops the service. Responses in progress have one second to complete.
     package func stop() async {

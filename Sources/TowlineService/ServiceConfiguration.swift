@@ -13,7 +13,7 @@ package struct ServiceConfiguration: Sendable {
     package var socket: URL
     /// TCP addresses of the web page and the API.
     package var addresses: [ListenAddress]
-    /// Names that a `Host` header field may contain, in addition to the addresses.
+    /// Names and URLs under which the page may be opened, in addition to the addresses; see `ServedName`.
     package var hostNames: [String] = []
     /// The clients that may download from private addresses.
     package var privateAddresses = PrivateAddresses.local

@@ -59,9 +59,9 @@ struct Towd: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Additional host name under which the web page may be opened, for example behind a reverse proxy. May be \
-            repeated.
-            """, valueName: "name"))
+            Additional name under which the web page may be opened, for example behind a reverse proxy: a host name, \
+            or the URL of the page if the proxy changes the Host header field or its port. May be repeated.
+            """, valueName: "name-or-url"))
     var host: [String] = []
 
     @Option(
@@ -146,7 +146,7 @@ struct Towd: ParsableCommand {
         } else if given.downloads.isEmpty, !remembered.isEmpty {
             configuration.downloadsOrigin = .remembered
         }
-        configuration.hostNames = given.host
+        configuration.hostNames = try Self.names(given.host)
         configuration.allowsRoot = given.allowsRoot
         if let who = given.privateAddresses {
             guard let policy = PrivateAddresses(rawValue: who) else {
@@ -160,6 +160,18 @@ struct Towd: ParsableCommand {
             configuration.privateAddresses = policy
         }
         return configuration
+    }
+
+    private static func names(_ texts: [String]) throws(TowlineError) -> [String] {
+        if let text = texts.first(where: { ServedName($0) == nil }) {
+            throw TowlineError(
+                .unusableOption,
+                """
+                invalid value '\(TerminalSafeText.make(text))' of the option host: expected a name, NAME:PORT, or the \
+                URL of the page, such as https://nas.example:8443
+                """)
+        }
+        return texts
     }
 
     private static func addresses(_ texts: [String]) throws(TowlineError) -> [ListenAddress] {

@@ -81,6 +81,48 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// A URL or a port of `--host` names the origin of the page behind a proxy that changes the `Host` header field.
+    @Test func row123AConfiguredOriginIsOurs() async throws {
+        let site = try await ServiceSite { $0.hostNames = ["http://NAS.example:8080/towline/", "tv.example:81"] }
+        let body = #"{"url":"http://127.0.0.1:9/x","startsPaused":true}"#
+        func ask(_ host: String, _ origin: String) async throws -> RawExchange.Answer {
+            try await self.ask(
+                site, "POST", "/api/v1/downloads", Self.json.merging(["Host": host, "Origin": origin]) { $1 },
+                body: body)
+        }
+        for (host, origin) in [
+            ("127.0.0.1", "http://nas.example:8080"), ("nas.example", "http://nas.example:8080"),
+            ("localhost:\(site.port)", "https://tv.example:81"), ("tv.example", "http://tv.example:81"),
+        ] { #expect(try await ask(host, origin).status == 201, "\(host) \(origin)") }
+        for (host, origin) in [
+            ("127.0.0.1", "http://nas.example"), ("127.0.0.1", "https://nas.example:8080"),
+            ("127.0.0.1", "http://nas.example:8081"), ("nas.example", "http://nas.example:8081"),
+            ("127.0.0.1", "http://tv.example"), ("127.0.0.1", "http://evil.test"), ("127.0.0.1", "null"),
+        ] { #expect(try await ask(host, origin).status == 403, "\(host) \(origin)") }
+        let refused = try await ask("127.0.0.1", "http://nas.example:8081").object["detail"] as? String
+        #expect(refused?.contains("--host http://nas.example:8081") == true, "\(refused ?? "")")
+        let odd = try await ask("127.0.0.1", "http://a.test/<b>").object["detail"] as? String
+        #expect(odd?.contains("<b>") == false)
+        // The page itself loads from any address, so that it can show the reason.
+        let file = try await self.ask(site, "GET", "/page/main.js", ["Origin": "http://evil.test"], token: false)
+        #expect(file.status == 200)
+        try await site.stop()
+    }
+
+    @Test func namesOfThePageAreNamesPortsOrURLs() {
+        for text in ["nas", "nas.example", "NAS.example:8080", "https://nas.example/x", "http://[::1]:80", "[fe80::1]"]
+        {
+            #expect(ServedName(text) != nil, "\(text)")
+        }
+        let refused = [
+            "", "nas.example/", "nas.example:", "nas.example:0", "nas.example:99999", "ftp://nas.example", "https://",
+            "a b", "*.example", "name@nas.example", "::1", "https://nas.example:x",
+        ]
+        for text in refused { #expect(ServedName(text) == nil, "\(text)") }
+        #expect(ServedName("https://nas.example:443/")?.origins == ["https://nas.example"])
+        #expect(ServedName("nas.example:80")?.origins == ["http://nas.example", "https://nas.example:80"])
+    }
+
     @Test func row123PagesOfOthersAreRefused() async throws {
         let site = try await ServiceSite()
         let own = "http://127.0.0.1:\(site.port)"

@@ -11,7 +11,7 @@ struct Gate: RouterMiddleware {
 
     let token: AccessToken
     let sessions: SessionList
-    let hosts: HostList
+    let settings: LiveSettings
 
     /// Name of the session cookie.
     static let cookie = "towline"
@@ -23,32 +23,40 @@ struct Gate: RouterMiddleware {
     ) async throws -> Response {
         if !context.isOverSocket {
             let host = try checkHost(request, context)
-            try checkOrigin(request, host)
+            // The files of the page are public. Without them, the page could not say why towd refuses its requests.
+            if !Self.isPage(request.uri.path) { try checkOrigin(request, host) }
+            try checkSite(request)
             try checkToken(request)
         }
         return try await next(request, context)
     }
 
     private func checkHost(_ request: Request, _ context: ServiceContext) throws -> String {
-        guard let host = request.head.authority, hosts.contains(host, at: context.local) else {
-            throw HTTPError(.forbidden, message: hostRefusal)
+        guard let host = request.head.authority, settings.hosts.contains(host, at: context.local) else {
+            let name = request.head.authority.flatMap { ServedName($0)?.name } ?? "NAME"
+            throw HTTPError(
+                .forbidden,
+                message: "towd refuses this request because the Host header field is not an address of towd."
+                    + " To allow this name, start towd with --host \(name)")
         }
         return host
     }
 
-    private var hostRefusal: String {
-        "towd refuses this request because the Host header field is not an address of towd."
-            + " To allow another name, start towd with --host NAME"
+    private func checkOrigin(_ request: Request, _ host: String) throws {
+        guard let origin = request.headers[.origin], !settings.hosts.isOwn(origin, host: host) else { return }
+        var message =
+            "this request comes from a page of another site (Origin header field), so towd refuses it."
+            + " Use the web page of towd, or send no Origin header field"
+        // Quotes nothing else than a URL.
+        if ServedName(origin)?.origins.contains(origin) == true {
+            message =
+                "towd does not know \(origin) as the address of its page, so it refuses this request. If this is the"
+                + " page of towd behind a reverse proxy, start towd with --host \(origin)"
+        }
+        throw HTTPError(.forbidden, message: message)
     }
 
-    private func checkOrigin(_ request: Request, _ host: String) throws {
-        let isOurs = { origin in origin == "http://" + host || origin == "https://" + host && hosts.isGiven(host) }
-        if let origin = request.headers[.origin], !isOurs(origin) {
-            throw HTTPError(
-                .forbidden,
-                message: "this request comes from a page of another site (Origin header field), so towd refuses it."
-                    + " Use the web page of towd, or send no Origin header field")
-        }
+    private func checkSite(_ request: Request) throws {
         guard let name = HTTPField.Name("Sec-Fetch-Site"), let site = request.headers[name] else { return }
         // `none`: a typed URL or a bookmark. It may open the page or a file, but not change anything.
         let isPlain = [.get, .head].contains(request.method) && Self.isNavigable(request.uri.path)

@@ -9,10 +9,14 @@ struct HostList: Sendable {
     private let names: Set<String>
     /// Configured names of the service or of a proxy in front of it.
     private let given: Set<String>
+    /// Configured origins of the page behind a proxy.
+    private let origins: Set<String>
     private let isEverywhere: Bool
 
     init(_ configuration: ServiceConfiguration) {
-        given = Set(configuration.hostNames.map { $0.lowercased() })
+        let served = configuration.hostNames.compactMap { ServedName($0) }
+        given = Set(served.map(\.name))
+        origins = Set(served.flatMap(\.origins))
         names = given.union(["127.0.0.1", "localhost", "[::1]"])
             .union(configuration.addresses.filter { !$0.isEverywhere }.map { $0.hostText.lowercased() })
         isEverywhere = configuration.addresses.contains { $0.isEverywhere }
@@ -27,9 +31,15 @@ struct HostList: Sendable {
         return names.contains(host) || isEverywhere && host == local?.hostText
     }
 
-    /// Returns true if a `Host` header field contains a configured name. Only such a page can have an `https` origin,
-    /// through a TLS proxy in front of the service.
-    func isGiven(_ field: String) -> Bool { Self.host(of: field).map { given.contains($0) } ?? false }
+    /// Returns true if an `Origin` header field is the origin of the page.
+    ///
+    /// The origin is the same as in the `Host` header field, or is configured: a proxy may replace the field or remove
+    /// the port from it. Another port of the same machine is another site, so a port is never ignored. Only a page under a
+    /// configured name can have an `https` origin, through a TLS proxy in front of the service.
+    func isOwn(_ origin: String, host: String) -> Bool {
+        if origin == "http://" + host || origins.contains(origin) { return true }
+        return origin == "https://" + host && (Self.host(of: host).map { given.contains($0) } ?? false)
+    }
 
     private static func host(of field: String) -> String? {
         var host = field.lowercased()[...]

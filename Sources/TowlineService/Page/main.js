@@ -23,6 +23,7 @@ const narrow = matchMedia("(max-width: 899px)");
 const streamPatience = 1500;
 const listPatience = 2500;
 
+byId("unscripted").remove();
 translate(document);
 for (const each of document.querySelectorAll("[data-icon]")) each.prepend(icon(each.dataset.icon));
 

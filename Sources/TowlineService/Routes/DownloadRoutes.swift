@@ -8,7 +8,7 @@ import TowlineWire
 struct DownloadRoutes: Sendable {
     let downloader: Downloader
     let roots: DownloadRoots
-    let privateAddresses: PrivateAddresses
+    let settings: LiveSettings
 
     private static let list = Wire.base + "/downloads"
     private static let one = list + "/{id}"
@@ -97,7 +97,7 @@ struct DownloadRoutes: Sendable {
         var requests: [DownloadRequest] = []
         for wire in asked {
             var request = try DownloadRequest(wire, roots: roots)
-            request.publicAddressesOnly = !privateAddresses.allow(isLocal: context.isLocal)
+            request.publicAddressesOnly = !settings.privateAddresses.allow(isLocal: context.isLocal)
             requests.append(request)
         }
         let added = try await downloader.snapshots(of: try await downloader.add(contentsOf: requests))
@@ -141,7 +141,7 @@ struct DownloadRoutes: Sendable {
         }
         try await download.setLink(
             RenewedLink(url: try DownloadRequest.url(text), headers: headers),
-            publicAddressesOnly: !privateAddresses.allow(isLocal: context.isLocal))
+            publicAddressesOnly: !settings.privateAddresses.allow(isLocal: context.isLocal))
     }
 
     private func applyPlace(_ change: Wire.Change, to download: Download) async throws {

@@ -23,7 +23,8 @@ struct EventRoutes: Sendable {
                             switch await feed.next(after: place) {
                             case .events(let events, let last):
                                 (text, place) = (events, last)
-                            case .nothing: text = ":\n\n"
+                            // An event, not a comment: scripts of a page do not see comments.
+                            case .nothing: text = "event: alive\ndata: {}\n\n"
                             case .end:
                                 await feed.leave()
                                 return try await writer.finish(nil)
@@ -38,7 +39,13 @@ struct EventRoutes: Sendable {
         }
     }
 
-    private static let headers: HTTPFields = [
-        .contentType: "text/event-stream; charset=utf-8", .cacheControl: "no-store",
-    ]
+    /// The fields of a stream that no proxy may store, compress or collect: nginx compresses and collects responses
+    /// unless `X-Accel-Buffering` forbids it.
+    private static let headers: HTTPFields = {
+        var fields: HTTPFields = [
+            .contentType: "text/event-stream; charset=utf-8", .cacheControl: "no-store, no-transform",
+        ]
+        if let name = HTTPField.Name("X-Accel-Buffering") { fields[name] = "no" }
+        return fields
+    }()
 }

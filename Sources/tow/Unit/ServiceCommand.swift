@@ -50,9 +50,9 @@ struct ServiceInstallCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Additional host name under which the web page may be opened, for example behind a reverse proxy. May be \
-            repeated.
-            """, valueName: "name"))
+            Additional name under which the web page may be opened, for example behind a reverse proxy: a host name, \
+            or the URL of the page if the proxy changes the Host header field or its port. May be repeated.
+            """, valueName: "name-or-url"))
     var host: [String] = []
 
     @Option(
