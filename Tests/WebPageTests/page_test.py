@@ -439,6 +439,22 @@ class Page(PageTestCase):
         self.service.add(f"{FILES}/small/heard.bin", startsPaused=True)
         self.row("heard.bin")
 
+    def test_a_silent_stream_is_said_and_opened_again(self):
+        """The way to the service can fail without an error. The clock of the page is put forward, and nothing arrives."""
+        self.service.add(f"{FILES}/small/there.bin", startsPaused=True)
+        self.row("there.bin")
+        # Each look at the clock is later than a silent stream may last, and the service cannot be reached.
+        self.browser.run("""
+            window.real = { now: Date.now, fetch: window.fetch, skew: 0 };
+            window.fetch = () => Promise.reject(new TypeError('no way'));
+            Date.now = () => window.real.now() + (window.real.skew += 26000);""")
+        self.browser.wait("the banner", "return !document.querySelector('#banner').hidden")
+        self.assertTrue(self.browser.run("return document.body.classList.contains('unheard')"))
+        self.browser.run("Date.now = window.real.now; window.fetch = window.real.fetch;")
+        self.browser.wait("the stream", "return document.querySelector('#banner').hidden")
+        self.service.add(f"{FILES}/small/heard.bin", startsPaused=True)
+        self.row("heard.bin")
+
 
 if __name__ == "__main__":
     unittest.main()

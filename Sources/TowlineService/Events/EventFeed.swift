@@ -41,8 +41,8 @@ actor EventFeed {
         case end
     }
 
-    private static let heartbeatInterval = Duration.seconds(15)
-    private static let graceBeats = 4
+    private static let heartbeatInterval = Duration.seconds(10)
+    private static let graceBeats = 6
 
     init(_ downloader: Downloader, interval: Double) {
         self.downloader = downloader

@@ -7,9 +7,14 @@ import { api } from "./api.js";
 
 /** A hidden page closes its connection after this time, because browsers allow six connections per host. */
 const hiddenAfter = 60_000;
+/** A stream without any event for this time is dead: the service sends `alive` every 10 seconds. */
+const silentAfter = 25_000;
 
 export class Live {
-  /** Calls `heard(name, data)` for each event, and `state(open, fresh)` when the stream opens or fails. */
+  /**
+   * Calls `heard(name, data)` for each event, and `state(open, {fresh, silent})` when the stream opens, fails, or falls
+   * silent. The way to the service may fail without an error, for example when the network or a tunnel is lost.
+   */
   constructor(heard, state) {
     this.heard = heard;
     this.state = state;
@@ -24,23 +29,41 @@ export class Live {
     this.stop();
     const source = api.events();
     this.source = source;
+    this.watch();
     let fresh = true;
     source.addEventListener("open", () => {
       this.wait = 1000;
-      this.state(true, fresh);
+      this.watch();
+      this.state(true, { fresh });
       fresh = false;
     });
     source.addEventListener("error", () => this.failed(source));
+    source.addEventListener("alive", () => this.source === source && this.watch());
     for (const name of ["changed", "added", "removed", "noted", "totals", "reset"]) {
       source.addEventListener(name, (event) => {
         // Ignore events of a stream that was replaced.
-        if (this.source === source) this.heard(name, JSON.parse(event.data || "{}"));
+        if (this.source !== source) return;
+        this.watch();
+        this.heard(name, JSON.parse(event.data || "{}"));
       });
     }
   }
 
+  /** Starts the time after which the stream counts as silent. */
+  watch() {
+    this.lastSign = Date.now();
+    this.watchdog ??= setInterval(() => {
+      if (Date.now() - this.lastSign < silentAfter) return;
+      this.stop();
+      this.state(false, { silent: true });
+      this.again();
+    }, 1000);
+  }
+
   stop() {
     clearTimeout(this.timer);
+    clearInterval(this.watchdog);
+    this.watchdog = undefined;
     this.source?.close();
     this.source = undefined;
   }
@@ -57,7 +80,7 @@ export class Live {
 
   async again() {
     try {
-      await api.totals();
+      await api.totals(AbortSignal.timeout(silentAfter));
       this.start();
     } catch (problem) {
       if (problem.status === 401) return; // The page shows the sign-in dialog. Signing in starts the stream.

@@ -151,7 +151,7 @@ function readAgain() {
 }
 
 /** Shows a lost stream in the banner after a delay, so that short interruptions stay invisible. */
-function streamState(isOpen, fresh) {
+function streamState(isOpen, { fresh = false, silent = false } = {}) {
   clearTimeout(streamState.timer);
   const banner = byId("banner");
   if (isOpen) {
@@ -160,11 +160,13 @@ function streamState(isOpen, fresh) {
     if (fresh) readAgain();
     return;
   }
-  streamState.timer = setTimeout(() => {
+  const lost = () => {
     banner.textContent = t("connectionLost");
     banner.hidden = false;
     document.body.classList.add("unheard");
-  }, streamPatience);
+  };
+  if (silent) lost();
+  else streamState.timer = setTimeout(lost, streamPatience);
 }
 
 const live = new Live(heard, streamState);
