@@ -23,15 +23,15 @@ enum Daemon {
         ProcessLimits.confine(
             to: configuration.downloadsDirectories,
             private: [configuration.stateDirectory, configuration.socket.deletingLastPathComponent()])
-        let stop = StopSignal()
+        let signals = SignalSources()
         // Detached: a task of the first thread would have a higher priority and pass it on to every task of the
         // service. On Linux, this priority is a nice value that needs a privilege, and libdispatch logs an error for
         // each thread.
-        Task.detached { await run(configuration, stop) }
+        Task.detached { await run(configuration, signals, towd) }
         dispatchMain()
     }
 
-    private static func run(_ configuration: ServiceConfiguration, _ stop: StopSignal) async {
+    private static func run(_ configuration: ServiceConfiguration, _ signals: SignalSources, _ towd: Towd) async {
         do {
             var configuration = configuration
             if geteuid() == 0, !configuration.allowsRoot { say(rootWarning) }
@@ -46,8 +46,10 @@ enum Daemon {
             let service = try await DownloadService.open(configuration)
             for notice in service.downloader.notices { say(notice) }
             let listener = Task { await tell(service, configuration) }
+            let started = configuration
+            Task { for await _ in signals.reloads { reload(service, towd, started) } }
             Task {
-                await stop.wait()
+                await signals.stop()
                 DispatchQueue.global().asyncAfter(deadline: .now() + grace) { _exit(0) }
                 await service.stop()
             }
@@ -59,6 +61,23 @@ enum Daemon {
         } catch {
             // Addresses that failed have already been reported.
             _exit(ExitStatus.disk.rawValue)
+        }
+    }
+
+    /// Reads the configuration again and applies the settings that a running service can change. After an error, all
+    /// settings stay.
+    private static func reload(_ service: DownloadService, _ towd: Towd, _ started: ServiceConfiguration) {
+        do throws(TowlineError) {
+            let configuration = try towd.serviceConfiguration()
+            service.reload(configuration)
+            say("the configuration was read again (SIGHUP)")
+            let isSame =
+                configuration.addresses == started.addresses && configuration.socket == started.socket
+                && configuration.downloadsDirectories == started.downloadsDirectories
+                && configuration.stateDirectory == started.stateDirectory
+            if !isSame { say("changes of directories, socket and addresses apply after a restart") }
+        } catch {
+            say("the configuration was not changed: \(error.message)")
         }
     }
 
@@ -124,24 +143,40 @@ private final class TroubleLog: Sendable {
     }
 }
 
-/// The first SIGTERM, SIGINT or SIGHUP. A second signal ends the process at once.
-private final class StopSignal: Sendable {
-    private let (signals, continuation) = AsyncStream.makeStream(of: Void.self)
+/// The signals to stop (SIGTERM, SIGINT) and to read the configuration again (SIGHUP). A second signal to stop ends the
+/// process at once. SIGHUP stays ignored if it was ignored at the start, as nohup(1) does.
+private final class SignalSources: Sendable {
+    private let (stops, stopping) = AsyncStream.makeStream(of: Void.self)
+    /// One element for each SIGHUP.
+    let (reloads, reloading) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let isStopping = Atomic<Bool>(false)
 
     init() {
-        for number in [SIGTERM, SIGINT, SIGHUP] {
+        for number in [SIGTERM, SIGINT] {
             signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            // The handler keeps a reference to its source until the process ends.
-            source.setEventHandler { [self, source] in
-                _ = source
+            listen(number) { [self] in
                 if isStopping.exchange(true, ordering: .relaxed) { _exit(128 + number) }
-                continuation.yield()
+                stopping.yield()
             }
-            source.resume()
         }
+        var hangUp = sigaction()
+        sigaction(SIGHUP, nil, &hangUp)
+        // The address of the constant, because functions cannot be compared.
+        let isIgnored = unsafeBitCast(hangUp.__sigaction_handler.sa_handler, to: Int.self) == 1
+        signal(SIGHUP, SIG_IGN)
+        if !isIgnored { listen(SIGHUP) { [self] in reloading.yield() } }
     }
 
-    func wait() async { for await _ in signals { return } }
+    private func listen(_ number: Int32, _ handler: @escaping @Sendable () -> Void) {
+        let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+        // The handler keeps a reference to its source until the process ends.
+        source.setEventHandler { [source] in
+            _ = source
+            handler()
+        }
+        source.resume()
+    }
+
+    /// Waits for the first signal to stop.
+    func stop() async { for await _ in stops { return } }
 }

@@ -123,7 +123,7 @@ struct Towd: ParsableCommand {
         given.allowsRoot = allowRoot
         let standard = ServicePlaces(environment: environment, home: home).configurationFile
         if let config {
-            given = given.over(try ServiceSettings(file: config))
+            given = given.over(try ServiceSettings(file: Self.absolute(config, home)))
         } else if FileManager.default.fileExists(atPath: standard) {
             given = given.over(try ServiceSettings(standardFile: standard))
         }
@@ -192,8 +192,12 @@ struct Towd: ParsableCommand {
         return addresses
     }
 
+    /// The working directory at the start, which `Daemon` leaves.
+    private static let workingDirectory = URL(
+        fileURLWithPath: FileManager.default.currentDirectoryPath, isDirectory: true)
+
     private static func absolute(_ path: String, _ home: String) -> String {
         let path = path == "~" || path.hasPrefix("~/") ? home + path.dropFirst() : path
-        return URL(fileURLWithPath: path).standardizedFileURL.path
+        return URL(fileURLWithPath: path, relativeTo: workingDirectory).standardizedFileURL.path
     }
 }

@@ -55,6 +55,7 @@ struct ServiceUnit: Hashable {
         [Service]
         Type=exec
         ExecStart=\(([program] + arguments).map { Self.word($0) }.joined(separator: " "))
+        ExecReload=/bin/kill -HUP $MAINPID
         Restart=on-failure
         RestartSec=5
         # 2: usage error. 9: another towd uses the list of downloads. 217, 218, 226: the system forbids a restriction.
