@@ -118,8 +118,19 @@ struct DownloadRow {
     static func rank(_ priority: Int) -> Int { priority == .min ? .max : -priority }
     static func nameKey(_ name: String?) -> String { name?.lowercased() ?? "" }
 
-    /// Returns the URL without its secrets, in lower case; empty for an invalid URL.
+    /// Returns the URL without its secrets, in lower case, and the last component of its path, percent-decoded: the web
+    /// page shows that component until the name of the file is known. Empty for an invalid URL.
     static func urlKey(_ source: String) -> String {
+        let plain = plainURLKey(source)
+        let shown = (try? HTTPURL(parsing: source)).flatMap { try? HTTPURL(parsing: $0.withoutSecrets) }
+        guard let name = shown?.lastPathComponent?.lowercased().precomposedStringWithCanonicalMapping,
+            !plain.contains(name)
+        else { return plain }
+        return plain + "\n" + name
+    }
+
+    /// Returns the URL without its secrets, in lower case; empty for an invalid URL. Older versions store this key.
+    static func plainURLKey(_ source: String) -> String {
         // A text that is not a valid URL could contain a secret anywhere.
         (try? HTTPURL(parsing: source))?.withoutSecrets.lowercased() ?? ""
     }

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import GRDB
 internal import TowlineCore
 internal import TowlineEngine
@@ -31,9 +32,13 @@ struct PageQuery {
             conditions.append("\"group\" = ?")
             arguments += [group]
         }
-        if let text = query.text, !text.isEmpty {
-            conditions.append("(instr(name_key, ?) > 0 OR instr(url_key, ?) > 0)")
-            arguments += [text.lowercased(), text.lowercased()]
+        for word in (query.text ?? "").lowercased().split(whereSeparator: \.isWhitespace) {
+            // File names may be in either Unicode form; `url_key` has the composed form.
+            let (composed, decomposed) = (
+                word.precomposedStringWithCanonicalMapping, word.decomposedStringWithCanonicalMapping
+            )
+            conditions.append("(instr(name_key, ?) > 0 OR instr(name_key, ?) > 0 OR instr(url_key, ?) > 0)")
+            arguments += [composed, decomposed, composed]
         }
         let direction = query.descending ? " DESC" : ""
         let condition = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")

@@ -120,7 +120,8 @@ struct Salvage {
         let (reader, download) = (RowReader(row: row), read.download)
         guard !download.source.isEmpty, (try? reader.integer(21)) == DownloadRow.identityHash(download.identity),
             (try? reader.text(22)) == DownloadRow.nameKey(download.name),
-            (try? reader.text(23)) == DownloadRow.urlKey(download.source)
+            let key = try? reader.text(23),
+            key == DownloadRow.urlKey(download.source) || key == DownloadRow.plainURLKey(download.source)
         else { return nil }
         return read
     }

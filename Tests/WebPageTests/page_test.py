@@ -219,6 +219,21 @@ class Downloading(PageTestCase):
         self.browser.click("#empty button")
         self.browser.wait("all", names, "apple.bin,pear.bin,plum.bin")
 
+    def test_a_shown_name_is_found(self):
+        """Names that the URL contains percent-encoded, in any letter case and Unicode form, words in any order."""
+        self.service.add(f"{FILES}/small/My%20Holiday%20%D0%A4%D0%B8%D0%BB%D1%8C%D0%BC%20Cafe%CC%81.mkv", startsPaused=True)
+        self.service.add(f"{FILES}/small/other.mkv", startsPaused=True)
+        self.row("other.mkv")
+        count = "return document.querySelectorAll('.row').length === a0"
+        for text in ("my holiday", "фильм my", "CAFÉ", "Cafe\u0301"):
+            self.browser.run("""
+                const field = document.querySelector('#search');
+                field.value = arguments[0];
+                field.dispatchEvent(new Event('input', { bubbles: true }));""", text)
+            self.browser.wait(f"one row for {text}", count, 1)
+            self.browser.run("document.querySelector('#search').value = ''; document.querySelector('#search').dispatchEvent(new Event('input', { bubbles: true }))")
+            self.browser.wait("both rows", count, 2)
+
     def test_the_order_of_the_queue_changes(self):
         for name in "abc":
             self.service.add(f"{FILES}/small/{name}.bin", name=f"{name}.bin", startsPaused=True)

@@ -42,11 +42,13 @@ export function place(ids, byId, download, { order, descending }) {
   return low;
 }
 
-/** True if the download matches the query. */
+const folded = (text) => text.toLowerCase().normalize("NFC");
+
+/** True if the download matches the query: each word of its text is in the name or the URL, as in the service. */
 export function fits(download, { states: wanted, group: name, text }) {
   if (wanted.length && !wanted.includes(group(download.state))) return false;
   if (name && download.group !== name) return false;
   if (!text) return true;
-  const needle = text.toLowerCase();
-  return (download.name ?? "").toLowerCase().includes(needle) || download.url.toLowerCase().includes(needle);
+  const searched = folded(`${download.name ?? ""}\n${nameOf(download)}\n${download.url}`);
+  return folded(text).split(/\s+/).every((word) => searched.includes(word));
 }
