@@ -271,6 +271,17 @@ public struct Download: Sendable, Identifiable, Hashable {
         try await manager.perform(.setLink(link, publicAddressesOnly: publicAddressesOnly), on: id)
     }
 
+    /// Changes the directory of the download, for example after the directory was renamed.
+    ///
+    /// No file is moved: the file, or the part file and the journal, must already be in the new directory. The download
+    /// then resumes with the bytes downloaded so far.
+    ///
+    /// - Throws: ``TowlineError/Code/illegalTransition`` if the download is running, or if its files are still in the
+    ///   old directory; ``TowlineError/Code/destinationBusy`` if another download has the same URL in the new directory.
+    public func setDirectory(_ directory: URL) async throws(TowlineError) {
+        try await manager.perform(.setDirectory(directory), on: id)
+    }
+
     /// The request of this download. A ``Downloader`` returns it with its secrets. Another manager may omit them.
     public var request: DownloadRequest {
         get async throws(TowlineError) { try await manager.request(of: id) }

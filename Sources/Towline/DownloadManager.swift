@@ -1,3 +1,4 @@
+public import Foundation
 public import TowlineCore
 
 /// A list of downloads that an app adds to, shows and controls.
@@ -100,6 +101,8 @@ public enum DownloadAction: Hashable, Sendable {
     case setGroup(String?)
     /// Sets the metadata of the caller: ``Download/setMetadata(_:)``.
     case setMetadata([String: String])
+    /// Changes the directory, to which the files were moved: ``Download/setDirectory(_:)``.
+    case setDirectory(URL)
     /// Replaces the URL with another link to the same file: ``Download/setLink(_:publicAddressesOnly:)``.
     case setLink(RenewedLink, publicAddressesOnly: Bool = false)
 }

@@ -26,6 +26,7 @@ extension Downloader {
         case .setConnections(let count): try await center.change(id, restarts: true) { $0.connections = count }
         case .setGroup(let group): try await center.change(id, restarts: false) { $0.group = group }
         case .setMetadata(let metadata): try await center.change(id, restarts: false) { $0.metadata = metadata }
+        case .setDirectory(let directory): try await center.setDirectory(id, directory)
         case .setLink(let link, let publicAddressesOnly):
             try await center.change(id, restarts: true) { request in
                 request.follow(link)

@@ -39,6 +39,7 @@ extension Wire.Change {
         case .setConnections(let count): connections = count.map { .set($0) } ?? .clear
         case .setGroup(let group): self.group = group.map { .set($0) } ?? .clear
         case .setMetadata(let metadata): self.metadata = metadata
+        case .setDirectory(let directory): self.directory = directory.standardizedFileURL.path
         case .setLink(let link, let publicAddressesOnly):
             if publicAddressesOnly { throw TowlineError.missing("publicAddressesOnly") }
             url = link.url.absoluteString

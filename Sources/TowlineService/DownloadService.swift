@@ -87,9 +87,9 @@ package final class DownloadService: Sendable {
         self.downloader = downloader
         self.socket = socket
         self.token = token
-        var logger = Logger(label: "towd", factory: { StreamLogHandler.standardError(label: $0) })
         let codes = SignInCodes()
         signInCodes = codes
+        var logger = Logger(label: "towd", factory: { StreamLogHandler.standardError(label: $0) })
         // Requests are not logged, because a URL may contain a password. Problems that concern the user are reported
         // separately.
         logger.logLevel = .critical

@@ -101,6 +101,7 @@ struct ScriptedList {
         case .setMetadata(let metadata): entries[index].snapshot.metadata = metadata
         case .setRateLimit(let rate): try change(index) { $0.rateLimit = rate }
         case .setConnections(let count): try change(index) { $0.connections = count }
+        case .setDirectory(let directory): try setDirectory(directory, index)
         case .setLink(let link, let publicAddressesOnly):
             try change(index) { request in
                 request.follow(link)
@@ -126,6 +127,22 @@ struct ScriptedList {
         entries[index].snapshot.reason = nil
         entries[index].snapshot.waitsUntil = nil
         entries[index].snapshot.stopIfNotRunning()
+    }
+
+    private mutating func setDirectory(_ directory: URL, _ index: Int) throws(TowlineError) {
+        guard RegisteredState(entries[index].snapshot.state) != .active else {
+            throw TowlineError(
+                .illegalTransition, "the download is running. Pause the download, then change its directory")
+        }
+        try change(index) { request in
+            switch request.destination {
+            case .directory: request.destination = .directory(directory)
+            case .file(let file):
+                request.destination = .file(
+                    directory.appendingPathComponent(file.lastPathComponent, isDirectory: false))
+            }
+        }
+        entries[index].snapshot.directory = directory.standardizedFileURL.path
     }
 
     private mutating func refetch(_ index: Int) throws(TowlineError) {

@@ -176,9 +176,11 @@ extension Wire {
         package var url: String?
         /// Header fields, which replace all existing header fields.
         package var headers: [Header]?
+        /// New directory of the moved files: relative to the downloads directory, or absolute.
+        package var directory: String?
 
         private enum CodingKeys: String, CodingKey, CaseIterable {
-            case priority, rateLimit, connections, group, metadata, before, url, headers
+            case priority, rateLimit, connections, group, metadata, before, url, headers, directory
         }
 
         /// Creates an empty change.
@@ -195,6 +197,7 @@ extension Wire {
             before = try members.update(.before)
             url = try members.decodeIfPresent(String.self, forKey: .url)
             headers = try members.decodeIfPresent([Header].self, forKey: .headers)
+            directory = try members.decodeIfPresent(String.self, forKey: .directory)
         }
 
         /// Encodes the changed fields.
@@ -208,6 +211,7 @@ extension Wire {
             try members.encode(before, .before)
             try members.encodeIfPresent(url, forKey: .url)
             try members.encodeIfPresent(headers, forKey: .headers)
+            try members.encodeIfPresent(directory, forKey: .directory)
         }
     }
 }

@@ -362,13 +362,6 @@ class Page(PageTestCase):
         kept = self.browser.run("return JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
         self.assertNotIn(TOKEN, kept)
 
-    def test_links_in_the_address_wait_for_a_word(self):
-        self.visit(f"#add={FILES}/small/x.bin&add={FILES}/small/y.bin")
-        self.assertEqual(self.dialog(), "Add links")
-        self.assertEqual(self.service.downloads(), [])
-        self.assertEqual(self.browser.run("return location.hash"), "")
-        self.wait_to_add()
-        self.browser.click("button[form=add-form]")
     def test_a_link_signs_in_once(self):
         self.expected_complaints = ("401",)
         code = self.service.call("POST", "session/codes")["code"]
@@ -395,6 +388,13 @@ class Page(PageTestCase):
         finally:
             self.browser.devtools("Network.setBlockedURLs", urls=[])
 
+    def test_links_in_the_address_wait_for_a_word(self):
+        self.visit(f"#add={FILES}/small/x.bin&add={FILES}/small/y.bin")
+        self.assertEqual(self.dialog(), "Add links")
+        self.assertEqual(self.service.downloads(), [])
+        self.assertEqual(self.browser.run("return location.hash"), "")
+        self.wait_to_add()
+        self.browser.click("button[form=add-form]")
         self.no_dialog()
         self.row("y.bin")
 
@@ -439,21 +439,6 @@ class Page(PageTestCase):
         self.service.add(f"{FILES}/small/back.bin", startsPaused=True)
         self.row("back.bin")
 
-    def test_a_lost_service_is_said_and_found_again(self):
-        self.expected_complaints = ("ERR_BLOCKED_BY_CLIENT",)
-        self.service.add(f"{FILES}/small/there.bin", startsPaused=True)
-        self.browser.devtools("Network.enable")
-        self.browser.devtools("Network.setBlockedURLs", urls=["*/api/v1/events*"])
-        try:
-            self.visit("")
-            self.browser.wait("the banner", "return !document.querySelector('#banner').hidden")
-            self.row("there.bin")
-        finally:
-            self.browser.devtools("Network.setBlockedURLs", urls=[])
-        self.browser.wait("the stream", "return document.querySelector('#banner').hidden")
-        self.service.add(f"{FILES}/small/heard.bin", startsPaused=True)
-        self.row("heard.bin")
-
     def test_a_silent_stream_is_said_and_opened_again(self):
         """The way to the service can fail without an error. The clock of the page is put forward, and nothing arrives."""
         self.service.add(f"{FILES}/small/there.bin", startsPaused=True)
@@ -466,6 +451,21 @@ class Page(PageTestCase):
         self.browser.wait("the banner", "return !document.querySelector('#banner').hidden")
         self.assertTrue(self.browser.run("return document.body.classList.contains('unheard')"))
         self.browser.run("Date.now = window.real.now; window.fetch = window.real.fetch;")
+        self.browser.wait("the stream", "return document.querySelector('#banner').hidden")
+        self.service.add(f"{FILES}/small/heard.bin", startsPaused=True)
+        self.row("heard.bin")
+
+    def test_a_lost_service_is_said_and_found_again(self):
+        self.expected_complaints = ("ERR_BLOCKED_BY_CLIENT",)
+        self.service.add(f"{FILES}/small/there.bin", startsPaused=True)
+        self.browser.devtools("Network.enable")
+        self.browser.devtools("Network.setBlockedURLs", urls=["*/api/v1/events*"])
+        try:
+            self.visit("")
+            self.browser.wait("the banner", "return !document.querySelector('#banner').hidden")
+            self.row("there.bin")
+        finally:
+            self.browser.devtools("Network.setBlockedURLs", urls=[])
         self.browser.wait("the stream", "return document.querySelector('#banner').hidden")
         self.service.add(f"{FILES}/small/heard.bin", startsPaused=True)
         self.row("heard.bin")

@@ -11,10 +11,10 @@ final class DownloadCenter: Sendable {
     let running: RunningDownloads
     let followUps: FollowUpRunner
     let scheduler: DownloadScheduler
-    private let registry: any Registry
-    private let files: any DownloadFiles
+    let registry: any Registry
+    let files: any DownloadFiles
     private let board: HostBoard
-    private let locks = RequestLocks()
+    let locks = RequestLocks()
     private let identifiers = IDSource()
 
     init(

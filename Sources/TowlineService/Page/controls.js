@@ -1,4 +1,4 @@
-// The options of a download that can be changed: priority, rate limit, connections, group and URL.
+// The options of a download that can be changed: priority, rate limit, connections, group, folder and URL.
 
 import { problemText } from "./announce.js";
 import { element } from "./dom.js";
@@ -16,10 +16,11 @@ export class Controls {
     this.rateLimit = this.field("rateLimit", { placeholder: t("unchanged"), autocomplete: "off" });
     this.connections = this.field("connections", { type: "number", min: 1, max: 128, placeholder: t("unchanged") });
     this.group = this.field("group", { autocomplete: "off", dir: "auto" });
+    this.directory = this.field("directory", { autocomplete: "off", spellcheck: "false", dir: "ltr" });
     this.link = this.field("renewedLink", { type: "url", placeholder: "https://", autocomplete: "off", spellcheck: "false" });
     this.save = element("button", { type: "submit", class: "quiet" }, t("save"));
     this.renew = element("button", { type: "submit", class: "quiet" }, t("renew"));
-    const fields = [this.priority, this.rateLimit, this.connections, this.group].map((each) => each.label);
+    const fields = [this.priority, this.rateLimit, this.connections, this.group, this.directory].map((each) => each.label);
     this.form = element("form", { class: "controls" }, ...fields, element("div", { class: "controls-end" }, this.save));
     const note = element("p", { class: "note" }, t("renewText"));
     this.linkForm = element("form", { class: "controls link-form" }, this.link.label, this.renew, note);
@@ -38,6 +39,7 @@ export class Controls {
   show(download) {
     this.put(this.priority.input, String(download.priority));
     this.put(this.group.input, download.group ?? "");
+    this.put(this.directory.input, download.directory);
     const isOver = ["finished", "cancelled"].includes(download.state);
     this.linkForm.hidden = isOver;
   }
@@ -60,6 +62,7 @@ export class Controls {
     if (edited(this.connections)) {
       changes.connections = this.connections.input.value === "" ? null : Number.parseInt(this.connections.input.value, 10);
     }
+    if (edited(this.directory)) changes.directory = this.directory.input.value.trim();
     if (edited(this.group)) changes.group = this.group.input.value.trim() || null;
     return changes;
   }
@@ -77,7 +80,10 @@ export class Controls {
       const wanted = changes();
       if (Object.keys(wanted).length === 0) return;
       await this.actions.change(this.id, wanted);
-      for (const { input } of [this.priority, this.group, this.rateLimit, this.connections]) delete input.dataset.edited;
+      // The old folder was missing: the download can continue now.
+      const { state, error } = this.store.byId.get(this.id) ?? {};
+      if (wanted.directory && state === "failed" && error?.code === "unusableDestination") this.actions.perform("retry", [this.id]);
+      for (const { input } of [this.priority, this.group, this.rateLimit, this.connections, this.directory]) delete input.dataset.edited;
       if (wanted.rateLimit !== undefined) this.rateLimit.input.value = editableBytes(wanted.rateLimit);
       if (wanted.url) this.link.input.value = "";
       this.show(this.store.byId.get(this.id));

@@ -231,7 +231,7 @@ async function begin() {
   setTimeout(() => store.loaded || store.reload(), listPatience);
 }
 
-/** Signs in with a token from the URL, and opens the dialog with links from the URL. */
+/** Signs in with a code or token from the URL, and opens the dialog with links from the URL. */
 async function arrive() {
   const { proof, links } = takeFragment();
   if (proof) await api.signIn(proof).catch((problem) => announce(problem.status === 401 ? t("usedLink") : problemText(problem), "bad"));

@@ -97,7 +97,7 @@ export const chinese = {
   "fact.followUp": "后续操作", "fact.id": "ID",
   "followUp.running": "进行中", "followUp.done": "完成", "followUp.failed": "失败",
   "control.priority": "优先级", "control.rateLimit": "限速", "control.connections": "连接数",
-  "control.group": "分组", "control.renewedLink": "新地址", unchanged: "不更改", renew: "使用此地址",
+  "control.group": "分组", "control.directory": "文件夹（移动文件之后）", "control.renewedLink": "新地址", unchanged: "不更改", renew: "使用此地址",
   renewText: "如果地址已过期，请输入同一文件的新地址。确认是同一文件后，已下载的数据会保留。",
   badRate: "速率无效。请输入带 K、M 或 G 的数字，例如 10M。",
   badLink: "地址无效。请输入以 http:// 或 https:// 开头的地址。",
@@ -137,11 +137,11 @@ export const chinese = {
 
   // 登录
   signInTitle: "登录", signIn: "登录", signOut: "退出登录", token: "访问令牌", 
+  usedLink: "此链接已失效：它只能在一小时内登录一次。请运行“tow page”获取新链接。",
   wrongToken: "访问令牌错误。请从 towd 的令牌文件中复制令牌。",
   signInText: "此页面需要 towd 的访问令牌。默认情况下，令牌保存在运行 towd 的用户的文件 ~/.local/state/towline/token 中。",
 
   // 按键
-  usedLink: "此链接已失效：它只能在一小时内登录一次。请运行“tow page”获取新链接。",
   keyMove: "在下载之间移动", keySelect: "选择多个下载", keySelectAll: "选择全部下载",
   keyOpen: "打开详情", keyToggle: "暂停、继续或重试", keyRemove: "移除下载（会先询问）",
   keyCancel: "取消下载", keyRetry: "重试下载",

@@ -105,7 +105,7 @@ export const english = {
   "fact.followUp": "After the download", "fact.id": "ID",
   "followUp.running": "running", "followUp.done": "done", "followUp.failed": "failed",
   "control.priority": "Priority", "control.rateLimit": "Rate limit", "control.connections": "Connections",
-  "control.group": "Group", "control.renewedLink": "New URL", unchanged: "unchanged", renew: "Use this URL",
+  "control.group": "Group", "control.directory": "Folder (after you moved the files)", "control.renewedLink": "New URL", unchanged: "unchanged", renew: "Use this URL",
   renewText: "If the URL has expired, enter a new URL of the same file. " +
     "The data downloaded so far is kept if the file is the same.",
   badRate: "Invalid rate. Enter a number with K, M or G, for example 10M.",
@@ -150,12 +150,12 @@ export const english = {
 
   // Signing in
   signInTitle: "Sign in", signIn: "Sign in", signOut: "Sign out", token: "Access token", 
+  usedLink: "This link is not valid any more: it signs in once, within an hour. Run “tow page” for a new link.",
   wrongToken: "Wrong access token. Copy the token from the token file of towd.",
   signInText: "This page requires the access token of towd. " +
     "By default, the token is in the file ~/.local/state/towline/token of the user who runs towd.",
 
   // Keys
-  usedLink: "This link is not valid any more: it signs in once, within an hour. Run “tow page” for a new link.",
   keyMove: "Move between downloads", keySelect: "Select several downloads", keySelectAll: "Select all downloads",
   keyOpen: "Open the details", keyToggle: "Pause, resume or retry", keyRemove: "Remove the download (asks first)",
   keyCancel: "Cancel the download", keyRetry: "Retry the download",

@@ -107,6 +107,10 @@ struct DownloadRoutes: Sendable {
     private func apply(
         _ change: Wire.Change, to download: Download, _ context: ServiceContext
     ) async throws {
+        if let directory = change.directory {
+            let path = try roots.directory(directory)
+            try await download.setDirectory(URL(fileURLWithPath: path, isDirectory: true))
+        }
         if let priority = change.priority { try await download.setPriority(try DownloadRequest.priority(priority)) }
         switch change.rateLimit {
         case .keep: break
