@@ -7,6 +7,9 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
 ]
 
+/// For apps: declarations are on the main actor unless they say otherwise, as in new projects of Xcode.
+let app = strict + [.defaultIsolation(MainActor.self)]
+
 /// For tests that measure nothing: a release build exists for those that do, and need not optimise the others. It could
 /// not: Swift 6.3's optimiser fails on some that await an `async let` of a result.
 let unmeasured = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
@@ -149,9 +152,20 @@ let package = Package(
             // First in the order in which symbols are looked for: most of what 35 libraries need is there.
             linkerSettings: [.linkedLibrary("c")]),
 
-        // An app that embeds the library: what the tutorials build for a phone.
+        // Small apps that use the public API only, each with a tutorial.
         .executableTarget(
-            name: "towline-terminal", dependencies: ["Towline"], path: "Examples/Terminal", swiftSettings: strict),
+            name: "towline-pause-and-resume", dependencies: ["Towline", "TowlineURLSession"],
+            path: "Examples/PauseAndResume", swiftSettings: app),
+        .executableTarget(
+            name: "towline-file-list", dependencies: ["Towline"], path: "Examples/FileList", swiftSettings: app),
+        .executableTarget(
+            name: "towline-one-object-per-url", dependencies: ["Towline"], path: "Examples/OneObjectPerURL",
+            swiftSettings: app),
+        .executableTarget(
+            name: "towline-background", dependencies: ["Towline", "TowlineURLSession"], path: "Examples/Background",
+            swiftSettings: app),
+        .executableTarget(
+            name: "towline-archive", dependencies: ["Towline"], path: "Examples/Archive", swiftSettings: app),
 
         // The README's code, so that it compiles; scripts/house compares the two.
         .executableTarget(
@@ -268,7 +282,11 @@ let package = Package(
             name: "TowlineServiceTests", dependencies: ["Towline", "TowlineWire", "TowlineService", "FaultServer"],
             swiftSettings: unmeasured),
         .testTarget(
-            name: "OriginTests", dependencies: ["FaultServer", "TestServers", "towline-terminal", "tow", "towd"],
+            name: "OriginTests",
+            dependencies: [
+                "FaultServer", "TestServers", "towline-pause-and-resume", "towline-file-list",
+                "towline-one-object-per-url", "towline-background", "towline-archive", "tow", "towd",
+            ],
             exclude: ["private_addresses.py"], swiftSettings: unmeasured
         ),
         .testTarget(

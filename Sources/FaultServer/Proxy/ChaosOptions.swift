@@ -27,12 +27,14 @@ package struct ChaosOptions: Sendable {
 }
 
 /// A generator of random numbers from a seed.
-struct SeededGenerator: RandomNumberGenerator {
+package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
-    init(seed: UInt64) { state = seed }
+    /// Creates a generator; equal seeds give equal numbers.
+    package init(seed: UInt64) { state = seed }
 
-    mutating func next() -> UInt64 {
+    /// Returns the next number.
+    package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         return Mixer.mix(state)
     }

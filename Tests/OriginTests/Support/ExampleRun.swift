@@ -1,12 +1,13 @@
 import FaultServer
 import Foundation
 import Synchronization
+import Testing
 
-/// The example program as a child process that reads commands and prints lines. Tests wait for lines, not for a time.
+/// An example program as a child process that reads commands and prints lines. Tests wait for lines, not for a time.
 ///
 /// `@unchecked Sendable`: only the test uses `Process` and `FileHandle`. The reading thread uses only the lines, under
 /// their lock.
-final class TerminalRun: @unchecked Sendable {
+final class ExampleRun: @unchecked Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
@@ -23,48 +24,26 @@ final class TerminalRun: @unchecked Sendable {
     private let lines = Mutex(Lines())
     private let ended: AsyncStream<Void>
 
-    /// Starts the program and waits until the list is open.
-    static func start(_ place: Place, hold: Bool = false) async throws -> TerminalRun {
-        let run = TerminalRun(place, hold: hold)
-        try run.begin()
-        _ = try await run.line(after: 0) { $0 == "ready" }
-        return run
-    }
+    /// The directory of the built programs.
+    static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
-    /// The directories of the list and of the downloaded files.
-    struct Place {
-        let root: URL
-        var state: String { root.appendingPathComponent("state").path }
-        var downloads: String { root.appendingPathComponent("downloads").path }
-
-        init() throws {
-            root = FileManager.default.temporaryDirectory.appendingPathComponent("origin-\(UUID().uuidString)")
-            try FileManager.default.createDirectory(
-                atPath: root.appendingPathComponent("downloads").path, withIntermediateDirectories: true)
-        }
-
-        func remove() { try? FileManager.default.removeItem(at: root) }
-
-        /// Returns whether the file has exactly the bytes of the version.
-        func holds(_ name: String, _ version: Version) -> Bool {
-            let path = downloads + "/" + name
-            let mismatch = try? version.content.firstMismatch(inFile: path, length: version.length)
-            return mismatch == .some(nil)
-        }
-    }
-
-    private init(_ place: Place, hold: Bool) {
-        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-            .appendingPathComponent("towline-terminal").path
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = [place.state, place.downloads] + (hold ? ["--hold"] : [])
+    /// Starts a program.
+    ///
+    /// - Parameter prefix: a command that runs the program, such as `unshare -n`.
+    init(_ example: Example, _ arguments: [String], prefix: [String] = []) throws {
+        let words = prefix + [Self.products.appendingPathComponent(example.program).path] + arguments
+        process.executableURL = URL(fileURLWithPath: words[0])
+        process.arguments = Array(words.dropFirst())
         process.standardInput = commands
         process.standardOutput = output
         process.environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent", "no_proxy": "*"]
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         ended = stream
         process.terminationHandler = { _ in continuation.finish() }
+        try begin()
     }
+
+    var identifier: Int32 { process.processIdentifier }
 
     private func begin() throws {
         try process.run()
@@ -139,43 +118,33 @@ final class TerminalRun: @unchecked Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Adds a URL and returns the identifier of the download.
-    func add(_ link: String, _ options: String = "") async throws -> String {
-        let start = position
-        try send("add \(link) \(options)")
-        let line = try await line(after: start) { $0.hasPrefix("added ") }
-        return String(line.dropFirst("added ".count))
-    }
+    /// Returns the lines from a position.
+    func output(after start: Int = 0) -> [String] { lines.withLock { Array($0.all.dropFirst(start)) } }
 
-    /// Returns the entry of each download in the list.
-    func list() async throws -> [Row] {
-        let start = position
-        try send("list")
-        _ = try await line(after: start) { $0 == "end" }
-        let text = lines.withLock { Array($0.all.dropFirst(start)) }
-        return text.prefix { $0 != "end" }.compactMap(Row.init)
-    }
-
-    /// Waits for a line about the download that fits.
+    /// Waits for a line about a file that fits.
+    ///
+    /// - Parameter name: the name of the file; empty for a program with one file.
     @discardableResult
     func row(
-        _ id: String, after start: Int = 0, within patience: Duration = .seconds(60), _ fits: (Row) -> Bool
+        _ name: String = "", after start: Int = 0, within patience: Duration = .seconds(60),
+        _ fits: (Row) -> Bool
     ) async throws -> Row {
         let line = try await line(after: start, within: patience) { line in
-            Row(line).map { $0.id == id && fits($0) } ?? false
+            Row(line).map { $0.name == name && fits($0) } ?? false
         }
         guard let row = Row(line) else { throw Failure(description: line) }
         return row
     }
 
-    /// Returns the entry of the download when it fits. Checks the list first, because no line follows without a change.
+    /// Waits for the line that reports the final path of a file, checks that the path exists at this moment, and
+    /// returns the path.
     @discardableResult
-    func settledRow(
-        _ id: String, within patience: Duration = .seconds(60), _ fits: (Row) -> Bool
-    ) async throws -> Row {
-        let start = position
-        if let row = try await list().first(where: { $0.id == id }), fits(row) { return row }
-        return try await row(id, after: start, within: patience, fits)
+    func path(after start: Int = 0, within patience: Duration = .seconds(60), report: String) async throws -> String {
+        let line = try await line(after: start, within: patience) { $0.contains(report) }
+        let rest = line.components(separatedBy: report).last ?? ""
+        let path = rest.components(separatedBy: ", ").first ?? rest
+        #expect(FileManager.default.fileExists(atPath: path), "\(line)")
+        return path
     }
 
     /// Kills the program with SIGKILL, without a warning, and waits for its end.
@@ -193,28 +162,63 @@ final class TerminalRun: @unchecked Sendable {
     }
 }
 
-/// An entry of the list, as the program prints it.
+/// An example program.
+enum Example: String, CaseIterable, Sendable {
+    case pauseAndResume = "towline-pause-and-resume"
+    case fileList = "towline-file-list"
+    case oneObjectPerURL = "towline-one-object-per-url"
+    case background = "towline-background"
+    case archive = "towline-archive"
+
+    var program: String { rawValue }
+}
+
+/// The directory of an example program: its list and its files.
+struct Place {
+    let root: URL
+    var path: String { root.path }
+
+    init() throws {
+        root = FileManager.default.temporaryDirectory.appendingPathComponent("origin-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+    }
+
+    func remove() { try? FileManager.default.removeItem(at: root) }
+
+    /// Returns the names in the directory, without the list of downloads.
+    func names() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: path).filter { $0 != "list" }.sorted()
+    }
+
+    /// Returns whether the file has exactly the bytes of the version.
+    func holds(_ name: String, _ version: Version) -> Bool {
+        let mismatch = try? version.content.firstMismatch(inFile: path + "/" + name, length: version.length)
+        return mismatch == .some(nil)
+    }
+}
+
+/// A file as the programs print it: `1 NAME 40% 3200000 of 8000000 bytes, waiting(network): REASON`. Some programs print
+/// no number, or a progress bar instead of the name. The URL is printed while the name is unknown.
 struct Row: Equatable {
-    let id: String
-    let state: String
+    let number: String?
+    /// The name of the file; empty if the program shows a progress bar instead.
+    let name: String
     let percent: Int?
     let held: Int64
     let length: Int64?
-    let name: String
-    let rest: String
+    let state: String
 
-    /// Parses a line; `nil` if the line does not describe a download.
+    /// Parses a line; `nil` if the line does not describe a file.
     init?(_ line: String) {
-        let words = line.split(separator: " ", maxSplits: 6).map(String.init)
-        guard words.count >= 6, words[0].count == 26, words[3].hasPrefix("[") else { return nil }
-        let bytes = words[4].split(separator: "/")
-        guard bytes.count == 2, let held = Int64(bytes[0]) else { return nil }
-        id = words[0]
-        state = words[1]
-        percent = Int(words[2].dropLast())
+        // A name can contain spaces, and a reason can follow the state.
+        let pattern = /(?:(\d+) )?(.+) (\d+|\?)% (\d+) of (\d+|\?) bytes, ([^ :]+)(: .*)?/
+        guard let match = line.wholeMatch(of: pattern), let held = Int64(match.4) else { return nil }
+        number = match.1.map { String($0) }
+        let source = String(match.2)
+        name = source.hasPrefix("[") ? "" : source.components(separatedBy: "/").last ?? ""
+        percent = Int(match.3)
         self.held = held
-        length = Int64(bytes[1])
-        name = words[5]
-        rest = words.count > 6 ? words[6] : ""
+        length = Int64(match.5)
+        state = String(match.6)
     }
 }
