@@ -101,7 +101,7 @@ public enum DownloadAction: Hashable, Sendable {
     case setGroup(String?)
     /// Sets the metadata of the caller: ``Download/setMetadata(_:)``.
     case setMetadata([String: String])
-    /// Changes the directory, to which the files were moved: ``Download/setDirectory(_:)``.
+    /// Records that the files were moved to another directory: ``Download/setDirectory(_:)``.
     case setDirectory(URL)
     /// Replaces the URL with another link to the same file: ``Download/setLink(_:publicAddressesOnly:)``.
     case setLink(RenewedLink, publicAddressesOnly: Bool = false)

@@ -148,10 +148,7 @@ struct ScriptedList {
     private mutating func refetch(_ index: Int) throws(TowlineError) {
         let snapshot = entries[index].snapshot
         guard snapshot.state == .finished else {
-            throw TowlineError(
-                .illegalTransition,
-                "\(snapshot.name ?? "the download") cannot be downloaded again because it is "
-                    + "\(RegisteredState(snapshot.state))")
+            throw TowlineError.cannotBe("downloaded again", in: RegisteredState(snapshot.state), name: snapshot.name)
         }
         entries[index].snapshot.begin(in: .queued)
         (entries[index].snapshot.heldBytes, entries[index].snapshot.completeLength) = (0, nil)

@@ -247,22 +247,26 @@ final class DownloadCenter: Sendable {
         await locks.acquire(id)
         defer { locks.release(id) }
         guard case .noTransfer = try await scheduler.tell(id, { _ in nil }) else {
-            throw illegal("downloaded again", try await list.record(id))
+            throw try await cannotRefetch(list.record(id))
         }
         // A follow-up that runs may be moving the file.
         await followUps.end(id)
         do throws(TowlineError) {
             let record = try await list.record(id)
-            guard record.state == .finished else { throw illegal("downloaded again", record) }
+            guard record.state == .finished else { throw cannotRefetch(record) }
             let change = try RegistryChange(refetching: record)
             guard try await scheduler.apply(change, onlyFrom: .finished) else {
-                throw illegal("downloaded again", try await list.record(id))
+                throw try await cannotRefetch(list.record(id))
             }
         } catch {
             await scheduler.beginFollowUps(id)
             throw error
         }
         await scheduler.startQueued()
+    }
+
+    private func cannotRefetch(_ record: RegisteredDownload) -> TowlineError {
+        .cannotBe("downloaded again", in: record.state, name: record.name)
     }
 
     func remove(_ id: DownloadID, deletingFiles: Bool) async throws(TowlineError) {

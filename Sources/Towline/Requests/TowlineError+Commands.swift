@@ -13,10 +13,15 @@ extension TowlineError {
     /// The error `illegalTransition` for a command that the state of a download does not allow. `name` is the name of
     /// the file; `nil` while unknown.
     package static func refused(_ command: DownloadCommand, in state: RegisteredState, name: String?) -> TowlineError {
+        cannotBe(command.participle, in: state, name: name)
+    }
+
+    /// The error `illegalTransition` for an action, given as a participle such as `paused`, that the state of a
+    /// download does not allow.
+    package static func cannotBe(_ action: String, in state: RegisteredState, name: String?) -> TowlineError {
         let name = name.map { TerminalSafeText.make($0) } ?? "the download"
         return TowlineError(
-            .illegalTransition,
-            "\(name) cannot be \(command.participle) because the download is \(state); nothing was changed")
+            .illegalTransition, "\(name) cannot be \(action) because the download is \(state); nothing was changed")
     }
 
     /// The error `closed`, for calls after the end of a manager.
