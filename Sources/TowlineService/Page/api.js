@@ -20,7 +20,8 @@ async function call(method, path, { query, body, signal } = {}) {
   for (const [key, value] of Object.entries(query ?? {})) {
     if (value !== undefined && value !== "" && value !== false) parameters.set(key, value);
   }
-  const text = parameters.toString();
+  // The service reads a plus sign as itself, and not as a space.
+  const text = parameters.toString().replaceAll("+", "%20");
   const options = { method, signal, credentials: "same-origin", cache: "no-store", headers: {} };
   // The service accepts changes only as JSON, because a form on another site cannot send JSON.
   if (method !== "GET") options.headers["Content-Type"] = "application/json";
