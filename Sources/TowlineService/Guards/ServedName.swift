@@ -7,7 +7,7 @@ package struct ServedName: Hashable, Sendable {
     /// The name in a `Host` header field, in lower case and without the port.
     let name: String
     /// The origins of the page (RFC 6454 §6.2); empty if only the name was given.
-    let origins: Set<String>
+    package let origins: Set<String>
 
     /// Parses a value of `--host`. Returns `nil` if the text is in none of the three forms.
     package init?(_ text: String) {
