@@ -40,7 +40,10 @@ public final class RemoteDownloader: DownloadManager {
     /// Creates a client of the `towd` of this user, as `tow add` starts it. Does not connect.
     public convenience init() { self.init(socket: URL(fileURLWithPath: ServicePlaces.ofUser().socket)) }
 
-    deinit { state.withLock { $0.feed }?.cancel() }
+    deinit {
+        state.withLock { $0.feed }?.cancel()
+        hub.close()
+    }
 
     // MARK: The list
 
