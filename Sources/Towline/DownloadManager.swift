@@ -22,6 +22,8 @@ public protocol DownloadManager: Sendable {
 
     /// Returns the download with the URL and the destination of a request, or `nil` if the list does not contain it.
     /// Changes nothing and sends no request to the server of the file.
+    ///
+    /// - Throws: the error that ``DownloadManager/add(contentsOf:)`` would throw, if the request is invalid.
     func find(_ request: DownloadRequest) async throws(TowlineError) -> Download?
 
     /// Returns one page of the list of downloads: the snapshots of at most ``TowlineCore/DownloadQuery/limit``

@@ -131,6 +131,8 @@ public final class Downloader: DownloadManager {
 
     /// Returns the download with the URL and the destination of a request, or `nil` if the list does not contain it.
     /// Changes nothing and sends no request.
+    ///
+    /// - Throws: the error that ``add(contentsOf:)`` would throw, if the request is invalid.
     public func find(_ request: DownloadRequest) async throws(TowlineError) -> Download? {
         try await center.list.find(request).map { Download(id: $0, manager: self) }
     }

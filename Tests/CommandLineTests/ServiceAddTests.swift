@@ -91,7 +91,7 @@ struct ServiceAddTests {
 
     @Test(arguments: [
         ["--max-tries", "x"], ["--retry-on", "200"], ["--max-redirects", "101"], ["--proxy", "ftp://p"],
-        ["--netrc-file", "/nonexistent"], ["--cookies", "/bin/sh"], ["--proxy", "p:1", "--no-proxy"],
+        ["--netrc-file", "/nonexistent/netrc"], ["--cookies", "/bin/sh"], ["--proxy", "p:1", "--no-proxy"],
     ]) func anInvalidOptionIsNamed(_ options: [String]) async throws {
         let place = try TestDirectory()
         let result = try await CommandRun.run(

@@ -123,10 +123,12 @@ class AddDialog {
       this.forget();
       this.handle.close();
     });
-    this.form.addEventListener("input", () => {
+    const changed = () => {
       this.keep();
       this.counted();
-    });
+    };
+    this.links.addEventListener("input", changed);
+    this.form.addEventListener("input", ({ target }) => target === this.links || changed());
     if (given) this.keep();
     this.links.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit();

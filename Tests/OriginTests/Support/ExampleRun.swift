@@ -36,7 +36,9 @@ final class ExampleRun: @unchecked Sendable {
         process.arguments = Array(words.dropFirst())
         process.standardInput = commands
         process.standardOutput = output
-        process.environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent", "no_proxy": "*"]
+        // URLSession creates a cache in the home directory.
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent("towline-examples").path
+        process.environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": home, "no_proxy": "*"]
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         ended = stream
         process.terminationHandler = { _ in continuation.finish() }
