@@ -120,8 +120,8 @@ public final class RemoteDownloader: DownloadManager {
         try await ask { client in try DownloadSnapshot(try await client.download(id.description)) }
     }
 
-    /// Returns a sequence of the snapshots of a download. Ends when the download is removed or this object closes. While
-    /// `towd` cannot be reached, the sequence waits.
+    /// Returns a sequence of the snapshots of a download. Ends when the download is removed or this object closes.
+    /// While `towd` cannot be reached, the sequence waits.
     public func snapshotStream(of id: DownloadID) async -> AsyncStream<DownloadSnapshot> {
         follow()
         return await hub.stream(id) { () throws(TowlineError) in

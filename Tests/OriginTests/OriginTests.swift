@@ -16,8 +16,8 @@ import Testing
         return try await FaultServer.start(resources, options: options)
     }
 
-    /// O1: the bar is shown before anything is pressed. Pause keeps the bytes, start continues from them, cancel deletes
-    /// them, and the server may stop meanwhile.
+    /// O1: the bar is shown before anything is pressed. Pause keeps the bytes, start continues from them, cancel
+    /// deletes them, and the server may stop meanwhile.
     @Test(arguments: transports) func o1_startPauseContinueCancel(_ transport: [String]) async throws {
         let place = try Place()
         defer { place.remove() }

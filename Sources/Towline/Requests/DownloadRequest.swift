@@ -68,8 +68,9 @@ public struct DownloadRequest: Hashable, Sendable {
     public var certificateAuthorities: URL?
     /// A netrc file: names and passwords for Basic or Digest authentication, by host; `nil` uses none.
     ///
-    /// An entry of the file applies to its host, also after a redirect, unless ``user`` or the URL supplies credentials.
-    /// Without access to the file, adding the download throws `unusableOption`, and a later start fails with it.
+    /// An entry of the file applies to its host, also after a redirect, unless ``user`` or the URL supplies
+    /// credentials. Without access to the file, adding the download throws `unusableOption`, and a later start fails
+    /// with it.
     public var netrcFile: URL?
     /// The options of the transfer, such as the checksum and the number of connections.
     public var options = TransferOptions()

@@ -12,8 +12,8 @@ final class BatchRoster: Sendable {
         /// The number that this file gets among those of the batch with the same name in their URLs, as in `NAME (1)`;
         /// 0: the name without a number. Set before the download begins.
         let nameNumber = Atomic<Int>(0)
-        /// `true` if the numbered name was found unused when the number was set, so that the first request need not look
-        /// it up again.
+        /// `true` if the numbered name was found unused when the number was set, so that the first request need not
+        /// look it up again.
         let isNameVacant = Atomic<Bool>(false)
 
         init(number: Int, options: DownloadOptions) {

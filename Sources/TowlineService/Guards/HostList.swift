@@ -34,8 +34,8 @@ struct HostList: Sendable {
     /// Returns true if an `Origin` header field is the origin of the page.
     ///
     /// The origin is the same as in the `Host` header field, or is configured: a proxy may replace the field or remove
-    /// the port from it. Another port of the same machine is another site, so a port is never ignored. Only a page under a
-    /// configured name can have an `https` origin, through a TLS proxy in front of the service.
+    /// the port from it. Another port of the same machine is another site, so a port is never ignored. Only a page
+    /// under a configured name can have an `https` origin, through a TLS proxy in front of the service.
     func isOwn(_ origin: String, host: String) -> Bool {
         if origin == "http://" + host || origins.contains(origin) { return true }
         return origin == "https://" + host && (Self.host(of: host).map { given.contains($0) } ?? false)

@@ -35,7 +35,8 @@ extension DownloadRequest {
         startsPaused = wire.startsPaused ?? false
     }
 
-    /// Checks a user name and password. Without a colon, the text is a mistake, such as a token that a browser filled in.
+    /// Checks a user name and password. Without a colon, the text is a mistake, such as a token that a browser filled
+    /// in.
     ///
     /// - Throws: `unusableOption`, without the text.
     private static func user(_ text: String) throws(TowlineError) -> String {

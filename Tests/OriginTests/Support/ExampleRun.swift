@@ -199,8 +199,8 @@ struct Place {
     }
 }
 
-/// A file as the programs print it: `1 NAME 40% 3200000 of 8000000 bytes, waiting(network): REASON`. Some programs print
-/// no number, or a progress bar instead of the name. The URL is printed while the name is unknown.
+/// A file as the programs print it: `1 NAME 40% 3200000 of 8000000 bytes, waiting(network): REASON`. Some programs
+/// print no number, or a progress bar instead of the name. The URL is printed while the name is unknown.
 struct Row: Equatable {
     let number: String?
     /// The name of the file; empty if the program shows a progress bar instead.
