@@ -145,7 +145,7 @@ let package = Package(
             name: "tow",
             dependencies: [
                 "TowlineCore", "TowlineEngine", "TowlineDisk", "TowlineCurl", "TowlineThreads", "TowlineWire",
-                "TowlineClient",
+                "TowlineClient", "CTowline",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict,

@@ -6,6 +6,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
+#include <malloc.h>
 #include <net/if.h>
 #include <net/route.h>
 #include <netinet/in.h>
@@ -64,6 +65,8 @@ int64_t towline_taken(int socket) {
     }
     return -EAGAIN;
 }
+
+void towline_keep_freed_memory(int bytes) { mallopt(M_TRIM_THRESHOLD, bytes); }
 
 void towline_protect_memory(void) {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

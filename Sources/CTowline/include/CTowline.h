@@ -106,6 +106,9 @@ int towline_landlock_version(void);
 /// would not be limited.
 int towline_confine(char *const *writable, int runs_programs);
 
+/// Sets malloc to keep up to `bytes` freed bytes at the end of its heap instead of returning them (mallopt(3)).
+void towline_keep_freed_memory(int bytes);
+
 /// Protects the memory of this process from other processes without privileges: it leaves no core file, and no process
 /// of the same user can trace it or read its memory, environment and descriptors. Children become readable again when
 /// they execute a program, and can raise their limit of core files again.
