@@ -77,6 +77,9 @@ package struct DownloadOptions: Sendable {
     /// `true` to start over if the file changed on the server during the download, `false` to fail with
     /// `changedOnServer`.
     package var restartsChanged = true
+    /// `true` if the caller starts the transfer again after it failed with `transient`. Messages then do not count
+    /// attempts up to a maximum that does not end the download.
+    package var isRepeated = false
     /// `true` to reserve the disk space of the whole file at the start, so that a full disk is detected early.
     package var reservesSpace = true
 

@@ -74,6 +74,7 @@ extension DownloadRequest {
             throw TowlineError(
                 .unusableOption, "too many mirrors: got \(mirrors.count), the limit is \(DownloadOptions.mostMirrors)")
         }
+        options.isRepeated = self.options.maximumTries == nil
         options.mirrors = try mirrors.map { url throws(TowlineError) in try HTTPURL(mirror: url.absoluteString) }
         try options.checkMirrors()
         for header in headers {

@@ -261,4 +261,41 @@ struct TransferFailureTests {
             return
         }
     }
+
+    /// A caller that starts the transfer again after `transient` retries without a limit. A malformed response ends the
+    /// download in any case.
+    @Test(
+        "a notice counts attempts if the last one ends the download, and the reason of a wait never does",
+        arguments: [false, true], [TransportFailure.Kind.connectFailed, .malformed])
+    func counts(_ isRepeated: Bool, _ kind: TransportFailure.Kind) throws {
+        var script = try TransferScript { terms in
+            terms.isRepeated = isRepeated
+            terms.options.maximumTries = 4
+        }
+        script.feed(.begin(nil))
+        script.end(cut(kind))
+        try expectWait(script, isCounted: !isRepeated || kind == .malformed)
+    }
+
+    @Test("a response that ends early and cannot be continued is counted in the same way", arguments: [false, true])
+    func countsBreaks(_ isRepeated: Bool) throws {
+        var script = try TransferScript { terms in
+            terms.isRepeated = isRepeated
+            terms.options.maximumTries = 4
+        }
+        script.feed(.begin(nil))
+        script.answer(200, [("Content-Length", "1000000")])
+        script.feed(.prepared)
+        script.write(to: 400_000)
+        script.end(cut())
+        try expectWait(script, isCounted: !isRepeated)
+    }
+
+    private func expectWait(_ script: TransferScript, isCounted: Bool) throws {
+        var machine = script.machine
+        let reason = try #require(TransferSnapshot(of: &machine, now: script.now).wait?.reason)
+        let notice = try #require(script.notices(.retrying).last?.message)
+        #expect(!reason.isEmpty && !reason.contains("attempt"), "\(reason)")
+        #expect(notice.hasPrefix(reason) && notice.contains(", attempt 1 of ") == isCounted, "\(notice)")
+    }
 }

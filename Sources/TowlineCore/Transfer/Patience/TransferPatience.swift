@@ -97,17 +97,25 @@ struct TransferPatience: Sendable {
         waitReason = failure.reason
         if isCrowdedOut {
             waitReason += ", probably because other downloads use all connections that the server allows"
-        } else if let allowed {
-            waitReason += ", attempt \(tried) of \(allowed)"
         }
+        let count = isCrowdedOut ? "" : attemptCount(tried, of: allowed, failure.code)
         waitsForServer = failure.wait != nil
         lacksNetwork = failure.cause != nil
         if hasMirrors, failures < sources.primary.failures, !beginsAnew { return [] }
         let who = hasMirrors ? "\(sources.primary.url): " : ""
         // If another source is available, the next request may go there, and at another time.
         let asksAnother = beginsAnew && sources.mirrors.contains { $0.leftOut == nil }
-        let text = "\(who)\(waitReason)" + (asksAnother ? "" : "; retrying in \(DurationText.inSentence(wait))")
+        let text = "\(who)\(waitReason)\(count)" + (asksAnother ? "" : "; retrying in \(DurationText.inSentence(wait))")
         return Reaction([.notice(TransferNotice(.info, .retrying, text))])
+    }
+
+    /// Returns the part of a notice that names the number of a failed attempt and the maximum; empty if the download
+    /// does not end when the maximum is reached.
+    ///
+    /// - Parameter code: the code of the error with which the transfer fails at the maximum.
+    private func attemptCount(_ number: Int, of allowed: Int?, _ code: TowlineError.Code) -> String {
+        guard let allowed, !(terms.isRepeated && code == .transient) else { return "" }
+        return ", attempt \(number) of \(allowed)"
     }
 
     /// Handles a response that ended early and whose bytes cannot be joined to the next one: it counts as a network
@@ -134,9 +142,10 @@ struct TransferPatience: Sendable {
         }
         let delay = terms.retry.backoff.delay(failures: tries, jitter: context.jitter)
         sources.primary.notBefore = context.now + delay
-        waitReason = reason + (allowed.map { ", attempt \(tries) of \($0)" } ?? "")
-        (waitsForServer, lacksNetwork) = (false, true)
-        let text = "\(waitReason); retrying in \(DurationText.inSentence(delay))"
+        (waitReason, waitsForServer, lacksNetwork) = (reason, false, true)
+        // Without a restart of the file, the number of attempts is not limited.
+        let count = attemptCount(tries, of: canJoin ? nil : allowed, .transient)
+        let text = "\(reason)\(count); retrying in \(DurationText.inSentence(delay))"
         return Reaction([.notice(TransferNotice(.info, .retrying, text))])
     }
 

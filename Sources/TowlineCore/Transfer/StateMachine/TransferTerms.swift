@@ -17,6 +17,9 @@ package struct TransferTerms: Hashable, Sendable {
     package var headTimeout = Duration.seconds(300)
     /// `true` to discard the bytes and start over if the file changed on the server; `false`: the download fails.
     package var restartsChanged = true
+    /// `true` if the caller starts the transfer again after it failed with `transient`. The maximum number of attempts
+    /// then does not end the download, so messages do not count attempts.
+    package var isRepeated = false
     /// The name that the user gave the file; `nil`: the server or the URL names it.
     package var fileName: String?
     /// The mirrors: the other URLs of the same file.
