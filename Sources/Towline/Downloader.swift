@@ -55,7 +55,8 @@ public final class Downloader: DownloadManager {
         registry: DownloadRegistry, configuration: Configuration = Configuration(), transport: DownloadTransport
     ) async throws(TowlineError) {
         try await self.init(
-            registry: registry, configuration: configuration, transport: transport, monitor: SystemNetwork.monitor())
+            registry: registry, configuration: configuration, transport: transport,
+            monitor: transport.makeMonitor?() ?? SystemNetwork.monitor())
     }
 
     /// Opens a list of downloads, and follows the network with `monitor`, which this object closes.

@@ -60,11 +60,16 @@ public final class ScriptedDownloader: DownloadManager {
 
     // MARK: Script
 
-    /// Changes the snapshot of a download as `body` does, and informs the app. Any state can be set.
+    /// Changes the snapshot of a download as `body` does, and informs the app. Any state can be set. A new state gets the
+    /// ``DownloadSnapshot/reason`` and the ``DownloadSnapshot/error`` of a real download, unless `body` sets them.
     ///
     /// - Throws: `unknownDownload` if the list does not contain the identifier.
     public func change(_ id: DownloadID, _ body: (inout DownloadSnapshot) -> Void) throws(TowlineError) {
-        try update(id) { body(&$0.snapshot) }
+        try update(id) { entry in
+            let old = entry.snapshot
+            body(&entry.snapshot)
+            entry.snapshot.completeReason(after: old)
+        }
     }
 
     /// Adds bytes to a download that is queued, running or waiting, whose state becomes `downloading`.
@@ -166,8 +171,9 @@ public final class ScriptedDownloader: DownloadManager {
 
     /// Returns the download with the URL and the destination of a request, or `nil`.
     public func find(_ request: DownloadRequest) async throws(TowlineError) -> Download? {
-        let identity = try request.identity()
-        return try read { list in list.find(identity).map { Download(id: $0, manager: self) } }
+        try read { list throws(TowlineError) in
+            try list.find(request).map { Download(id: $0, manager: self) }
+        }
     }
 
     /// Returns one page of the list.

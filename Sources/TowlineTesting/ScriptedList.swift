@@ -54,8 +54,13 @@ struct ScriptedList {
         entries[index] = entry
     }
 
-    /// Returns the identifier of the download with an identity.
-    func find(_ identity: String) -> DownloadID? { entries.first { $0.identity == identity }?.snapshot.id }
+    /// Returns the identifier of the download with the URL and the destination of a request. Throws the error of the
+    /// first invalid value of the request.
+    func find(_ request: DownloadRequest) throws(TowlineError) -> DownloadID? {
+        try request.check()
+        let identity = try request.identity()
+        return entries.first { $0.identity == identity }?.snapshot.id
+    }
 
     /// Adds a download, or restarts the failed or cancelled download that the list contains for the same URL and
     /// directory. Returns its identifier and the event that reports the change; `nil` for none.
@@ -63,7 +68,7 @@ struct ScriptedList {
         _ request: DownloadRequest, as id: DownloadID
     ) throws(TowlineError) -> (DownloadID, DownloadEvent?) {
         let new = try Entry(request, as: id)
-        guard let known = find(try request.identity()) else {
+        guard let known = try find(request) else {
             entries.append(new)
             return (id, .added(new.snapshot))
         }
@@ -250,11 +255,37 @@ extension DownloadSnapshot {
         (self.state, error, endedAt, receivedBytes) = (state, nil, nil, 0)
     }
 
+    /// Sets the reason that a real download could have in a state that was set after the snapshot `old`, unless the
+    /// reason was set, too.
+    mutating func completeReason(after old: DownloadSnapshot) {
+        if state != old.state, reason == old.reason { reason = nil }
+        guard reason == nil else { return }
+        switch state {
+        case .waiting(let wait): reason = wait.exampleReason
+        case .failed:
+            error = error ?? TowlineError(.transient, "the network or the server failed. Start the download again")
+            reason = error?.message
+        default: break
+        }
+    }
+
     /// Removes what only a running download has, if it does not run.
     mutating func stopIfNotRunning() {
         guard RegisteredState(state) != .active else { return }
         (rate, remaining, connections) = (nil, nil, 0)
         canPauseWithoutLoss = true
+    }
+}
+
+extension DownloadState.WaitReason {
+    /// A text as the reason of a real download that waits.
+    var exampleReason: String {
+        switch self {
+        case .network: "this machine has no network connection"
+        case .diskSpace: "no space is left on the disk. Free some space, then resume the download"
+        case .server: "the server asked for a pause before the next request (Retry-After)"
+        case .retry: "the server closed the connection"
+        }
     }
 }
 

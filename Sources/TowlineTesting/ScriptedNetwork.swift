@@ -55,6 +55,8 @@ public final class ScriptedNetwork: Sendable {
         var resources: [String: Resource] = [:]
         var requests: [Request] = []
         var isConnected = true
+        /// The monitors of the downloaders that use the network.
+        var monitors: [ScriptedMonitor] = []
     }
 
     private let contents = Mutex(Contents())
@@ -75,11 +77,18 @@ public final class ScriptedNetwork: Sendable {
     /// The requests so far, in order.
     public var requests: [Request] { contents.withLock { $0.requests } }
 
-    /// A Boolean value that indicates whether servers can be reached. Setting it to `false` breaks all connections.
+    /// A Boolean value that indicates whether servers can be reached, which is also the state of ``Downloader/network``.
+    ///
+    /// Setting it to `false` breaks all connections, and downloads wait for the network. Setting it to `true` ends these
+    /// waits at once, as on a machine that is connected again.
     public var isConnected: Bool {
         get { contents.withLock { $0.isConnected } }
         set {
-            contents.withLock { $0.isConnected = newValue }
+            let monitors = contents.withLock { contents in
+                contents.isConnected = newValue
+                return contents.monitors
+            }
+            for monitor in monitors { monitor.set(newValue ? .available : .unavailable) }
             if !newValue { breakConnections() }
         }
     }
@@ -88,7 +97,17 @@ public final class ScriptedNetwork: Sendable {
     public func breakConnections() { connections.breakAll() }
 
     /// The transport for ``Downloader``. Several downloaders may use one network.
-    public var transport: DownloadTransport { DownloadTransport { ScriptedTransport(network: self) } }
+    public var transport: DownloadTransport {
+        DownloadTransport(monitor: { self.makeMonitor() }, { ScriptedTransport(network: self) })
+    }
+
+    private func makeMonitor() -> ScriptedMonitor {
+        contents.withLock { contents in
+            let monitor = ScriptedMonitor(contents.isConnected ? .available : .unavailable)
+            contents.monitors.append(monitor)
+            return monitor
+        }
+    }
 
     /// Records a request and opens its connection.
     func start(_ request: AttemptRequest, receiver: any AttemptReceiver, ended: @escaping @Sendable () -> Void) {

@@ -65,6 +65,14 @@ import Towline
         }
     }
 
+    @Test(arguments: Kind.allCases) func anInvalidRequestIsNotSearchedFor(_ kind: Kind) async throws {
+        try await with(kind) { bench in
+            _ = try await bench.manager.add(try bench.request("slow"))
+            let bad = try bench.request("slow") { $0.connections = 1000 }
+            await expect(.unusableOption) { _ = try await bench.manager.find(bad) }
+        }
+    }
+
     @Test(arguments: Kind.allCases) func anUnknownIdentifierIsAnError(_ kind: Kind) async throws {
         try await with(kind) { bench in
             let id = try #require(Self.stranger)
@@ -120,6 +128,7 @@ import Towline
             await expect(.notFound) { _ = try await download.file }
             let snapshot = try await download.snapshot
             #expect(snapshot.state == .failed && snapshot.error?.code == .notFound && snapshot.error?.status == 404)
+            #expect(snapshot.reason == snapshot.error?.message)
             await expect(.illegalTransition) { try await download.pause() }
             try await download.cancel()
             #expect(try await download.snapshot.state == .cancelled)

@@ -91,6 +91,22 @@ import TowlineTesting
         #expect(try await download.timeline().map(\.message) == ["by the user"])
     }
 
+    @Test func aStateHasTheReasonOfARealDownload() async throws {
+        let downloader = ScriptedDownloader()
+        let download = try await add(to: downloader)
+        for wait in [DownloadState.WaitReason.network, .server, .retry, .diskSpace] {
+            try downloader.change(download.id) { $0.state = .waiting(wait) }
+            #expect(try await download.snapshot.reason?.isEmpty == false)
+        }
+        try downloader.change(download.id) { $0.state = .downloading }
+        #expect(try await download.snapshot.reason == nil)
+        try downloader.change(download.id) { ($0.state, $0.reason) = (.waiting(.server), "busy") }
+        #expect(try await download.snapshot.reason == "busy")
+        try downloader.change(download.id) { $0.state = .failed }
+        let failed = try await download.snapshot
+        #expect(failed.error != nil && failed.reason == failed.error?.message)
+    }
+
     /// Only the process that runs a download has its bytes.
     @Test func contentIsRefusedWithAReason() async throws {
         let download = try await add(to: ScriptedDownloader())

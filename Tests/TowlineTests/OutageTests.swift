@@ -2,6 +2,7 @@ import FaultServer
 import Foundation
 import Testing
 import TowlineEngine
+import TowlineTesting
 
 @testable import Towline
 @testable import TowlineCore

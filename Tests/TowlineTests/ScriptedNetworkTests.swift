@@ -8,15 +8,16 @@ import TowlineTesting
     private static let data = Data((0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
     private static let link = "https://example.org/film.mp4"
 
-    private func withDownloader(_ body: (Downloader, ScriptedNetwork, DownloadRequest) async throws -> Void)
-        async throws
-    {
+    private func withDownloader(
+        retriesAfter interval: Duration = .milliseconds(50),
+        _ body: (Downloader, ScriptedNetwork, DownloadRequest) async throws -> Void
+    ) async throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("scripted-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: root) }
         let network = ScriptedNetwork()
         var configuration = Downloader.Configuration()
-        configuration.networkRetryInterval = .milliseconds(50)
+        configuration.networkRetryInterval = interval
         let downloader = try await Downloader(
             stateDirectory: root.appendingPathComponent("state"), configuration: configuration,
             transport: network.transport)
@@ -54,6 +55,27 @@ import TowlineTesting
             try await download.reaches { $0.heldBytes > 100_000 }
             network.isConnected = false
             try await download.reaches { if case .waiting = $0.state { true } else { false } }
+            network.isConnected = true
+            #expect(try Data(contentsOf: try await download.file) == Self.data)
+        }
+    }
+
+    /// The transfer waits between its attempts, and the download waits after the transfer ended.
+    @Test(arguments: [Duration.seconds(3600), .milliseconds(1)])
+    func aReconnectedNetworkEndsAnyWaitAtOnce(_ wait: Duration) async throws {
+        try await withDownloader(retriesAfter: .seconds(3600)) { downloader, network, request in
+            network[Self.link] = .init(Self.data, bytesPerSecond: 2_000_000)
+            var request = request
+            request.retryWait = wait
+            let download = try await downloader.add(request)
+            try await download.reaches { $0.heldBytes > 100_000 }
+            #expect(downloader.network == .available)
+            network.isConnected = false
+            #expect(downloader.network == .unavailable)
+            try await download.reaches { snapshot in
+                snapshot.state == .waiting(.network)
+                    && snapshot.waitsUntil.map { $0.timeIntervalSinceNow > 100 } == true
+            }
             network.isConnected = true
             #expect(try Data(contentsOf: try await download.file) == Self.data)
         }

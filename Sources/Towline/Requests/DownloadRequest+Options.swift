@@ -59,6 +59,10 @@ extension DownloadRequest {
         return URL(string: known.withoutSecrets) ?? url
     }
 
+    /// Throws the error of the first invalid value of the request, such as an unusable URL or option. Does not check
+    /// follow-ups.
+    package func check() throws(TowlineError) { _ = try options(known: nil) }
+
     /// Checks the request and returns it as the options of a transfer. Throws the error of the first invalid value.
     ///
     /// - Parameter known: the file name that an earlier run learned from the server; `nil` if unknown.

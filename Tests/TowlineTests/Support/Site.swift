@@ -1,5 +1,6 @@
 import FaultServer
 import Foundation
+import TowlineTesting
 @testable import Towline
 
 /// A server, a state directory and a folder for downloads.

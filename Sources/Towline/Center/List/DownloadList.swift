@@ -29,7 +29,7 @@ struct DownloadList: Sendable {
     /// none.
     func find(_ request: DownloadRequest) async throws(TowlineError) -> DownloadID? {
         try running.checkOpen()
-        _ = try request.options(known: nil)
+        try request.check()
         if let id = try await registry.find(identity: try request.identity()) { return id }
         // The list does not keep the secrets of finished downloads.
         var plain = request
