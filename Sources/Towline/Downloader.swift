@@ -67,14 +67,15 @@ public final class Downloader: DownloadManager {
         await TimerReserve.fill()
         let files = LocalFiles(storage: FileStorage(keptFree: Self.keptFree))
         let registry = try await registry.open { directories in directories.flatMap { files.orphans(in: $0) } }
+        let clock = transport.clock ?? SystemClock()
         let services = TransferServices(
-            transport: transport.make(), storage: files.storage, board: HostBoard(),
-            limiter: RateLimiter(rate: configuration.rateLimit),
-            traces: configuration.logger.map { $0.logLevel <= .debug } ?? false)
+            transport: transport.make(), storage: files.storage, board: HostBoard { clock.time },
+            limiter: RateLimiter(rate: configuration.rateLimit) { clock.time }, after: { clock.after($0, $1) },
+            clock: { clock.time }, traces: configuration.logger.map { $0.logLevel <= .debug } ?? false)
         let hub = SnapshotHub()
         center = DownloadCenter(
             registry: registry, services: services, files: files, performer: LocalFollowUps(),
-            configuration: configuration, hub: hub)
+            configuration: configuration, hub: hub, clock: clock)
         self.hub = hub
         notices = registry.notices
         self.monitor = monitor

@@ -1,6 +1,6 @@
 import Synchronization
 package import TowlineCore
-package import TowlineEngine
+import TowlineEngine
 
 /// A network monitor whose state a test sets.
 package final class ScriptedMonitor: NetworkMonitor {

@@ -60,10 +60,12 @@ public final class ScriptedNetwork: Sendable {
     }
 
     private let contents = Mutex(Contents())
-    private let connections = ScriptedConnections()
+    private let connections: ScriptedConnections
+    /// The clock of the network and of the downloaders that use it.
+    public let clock = ScriptedClock()
 
     /// Creates a network without servers: every URL responds with status 404.
-    public init() {}
+    public init() { connections = ScriptedConnections(clock) }
 
     /// The file at a URL; `nil` for none. A change applies to later requests.
     public subscript(url: String) -> Resource? {
@@ -98,7 +100,7 @@ public final class ScriptedNetwork: Sendable {
 
     /// The transport for ``Downloader``. Several downloaders may use one network.
     public var transport: DownloadTransport {
-        DownloadTransport(monitor: { self.makeMonitor() }, { ScriptedTransport(network: self) })
+        DownloadTransport(monitor: { self.makeMonitor() }, clock: clock) { ScriptedTransport(network: self) }
     }
 
     private func makeMonitor() -> ScriptedMonitor {

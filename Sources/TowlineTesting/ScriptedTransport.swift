@@ -32,13 +32,16 @@ final class ScriptedTransport: Transport {
 final class ScriptedConnections: Sendable {
     private let queue = DispatchQueue(label: "towline.scripted-network")
     private let connections = Mutex<[AttemptID: ScriptedConnection]>([:])
+    private let clock: ScriptedClock
+
+    init(_ clock: ScriptedClock) { self.clock = clock }
 
     /// Delivers a reply to a receiver. Without a reply, the connection fails.
     func open(
         _ id: AttemptID, _ receiver: any AttemptReceiver, _ reply: ScriptedReply?, _ rate: Int?,
         _ ended: @escaping @Sendable () -> Void
     ) {
-        let connection = ScriptedConnection(receiver, reply, rate, queue) { [weak self] in
+        let connection = ScriptedConnection(receiver, reply, rate, queue, clock) { [weak self] in
             self?.connections.withLock { $0[id] = nil }
             ended()
         }
@@ -66,12 +69,14 @@ final class ScriptedConnections: Sendable {
 ///
 /// `@unchecked Sendable`: the queue of the network runs every call.
 final class ScriptedConnection: @unchecked Sendable {
-    private static let pieceLength = 16 << 10
+    /// The number of bytes that arrive at once: at most those of a quarter of a second, so that no connection is silent.
+    private var pieceLength: Int { rate.map { max(1, min(16 << 10, $0 / 4)) } ?? 16 << 10 }
 
     private let receiver: any AttemptReceiver
     private let reply: ScriptedReply?
     private let rate: Int?
     private let queue: DispatchQueue
+    private let clock: ScriptedClock
     private let ended: @Sendable () -> Void
     private var rest: Data
     private var hasHead = false
@@ -82,9 +87,10 @@ final class ScriptedConnection: @unchecked Sendable {
 
     init(
         _ receiver: any AttemptReceiver, _ reply: ScriptedReply?, _ rate: Int?, _ queue: DispatchQueue,
-        ended: @escaping @Sendable () -> Void
+        _ clock: ScriptedClock, ended: @escaping @Sendable () -> Void
     ) {
         (self.receiver, self.reply, self.rate, self.queue, self.ended) = (receiver, reply, rate, queue, ended)
+        self.clock = clock
         rest = reply?.body ?? Data()
     }
 
@@ -128,7 +134,7 @@ final class ScriptedConnection: @unchecked Sendable {
     private func deliver() {
         guard !isOver, !isPaused else { return }
         guard !rest.isEmpty else { return end(.complete(.delimited)) }
-        let piece = rest.prefix(Self.pieceLength)
+        let piece = rest.prefix(pieceLength)
         switch piece.withUnsafeBytes({ receiver.receivedBody($0) }) {
         case .consumed:
             rest = rest.dropFirst(piece.count)
@@ -151,6 +157,9 @@ final class ScriptedConnection: @unchecked Sendable {
     }
 
     private func after(_ time: Duration, _ body: @escaping @Sendable (ScriptedConnection) -> Void) {
-        queue.asyncAfter(deadline: .now() + time / .seconds(1)) { if !self.isOver { body(self) } }
+        let call: @Sendable () -> Void = { if !self.isOver { body(self) } }
+        guard time > .zero else { return queue.async(execute: call) }
+        // The clock waits for the call, so that all bytes of the passed time arrive when a test advances the clock.
+        clock.after(time) { self.queue.sync(execute: call) }
     }
 }

@@ -105,7 +105,7 @@ import TowlineEngine
     /// The registry could not be written when the wait ended.
     @Test func aRestoredWaitDoesNotReplaceANewOne() {
         var waits = RetryWaits()
-        let (old, new) = (ContinuousClock.now, ContinuousClock.now + .seconds(60))
+        let (old, new) = (Duration.seconds(100), Duration.seconds(160))
         let other = DownloadID(milliseconds: 2, random: (0, 1))
         for id in [Self.id, other] { waits.add(id, RetryWaits.Wait(code: .network, until: old)) }
         let removed = waits.matching { $0.until <= old }

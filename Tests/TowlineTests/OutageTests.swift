@@ -31,7 +31,7 @@ import TowlineTesting
     private static func states(
         _ reports: [Report], _ network: NetworkState, after wait: DownloadState.WaitReason? = nil
     ) -> [DownloadState] {
-        var now = ContinuousClock.now
+        var now = Duration.zero
         var outage = Outage(wait, now: now)
         return reports.map { report in
             now += .milliseconds(600)

@@ -148,9 +148,9 @@ import TowlineTesting
         let folder = URL(fileURLWithPath: "/srv", isDirectory: true)
         var request = DownloadRequest(from: try #require(URL(string: Self.link)), to: .directory(folder))
         request.followUps = [.unpack(into: folder.appendingPathComponent("film"), deletesArchive: true)]
-        var record = try RegisteredDownload(DownloadID(milliseconds: 1, random: (0, 1)), request)
+        var record = try RegisteredDownload(DownloadID(milliseconds: 1, random: (0, 1)), request, at: 1)
         (record.state, record.reasonCode) = (.finished, state.code)
-        let change = Result { () throws(TowlineError) in try RegistryChange(refetching: record) }
+        let change = Result { () throws(TowlineError) in try RegistryChange(refetching: record, at: 2) }
         #expect((try? change.get()) == nil ? isRefused : !isRefused)
     }
 }

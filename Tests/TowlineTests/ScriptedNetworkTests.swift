@@ -9,7 +9,7 @@ import TowlineTesting
     private static let link = "https://example.org/film.mp4"
 
     private func withDownloader(
-        retriesAfter interval: Duration = .milliseconds(50),
+        retriesAfter interval: Duration = .milliseconds(50), renewal: (any LinkRenewal)? = nil,
         _ body: (Downloader, ScriptedNetwork, DownloadRequest) async throws -> Void
     ) async throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("scripted-\(UUID().uuidString)")
@@ -18,6 +18,7 @@ import TowlineTesting
         let network = ScriptedNetwork()
         var configuration = Downloader.Configuration()
         configuration.networkRetryInterval = interval
+        configuration.linkRenewal = renewal
         let downloader = try await Downloader(
             stateDirectory: root.appendingPathComponent("state"), configuration: configuration,
             transport: network.transport)
@@ -61,7 +62,7 @@ import TowlineTesting
     }
 
     /// The transfer waits between its attempts, and the download waits after the transfer ended.
-    @Test(arguments: [Duration.seconds(3600), .milliseconds(1)])
+    @Test(arguments: [Duration.seconds(60), .milliseconds(1)])
     func aReconnectedNetworkEndsAnyWaitAtOnce(_ wait: Duration) async throws {
         try await withDownloader(retriesAfter: .seconds(3600)) { downloader, network, request in
             network[Self.link] = .init(Self.data, bytesPerSecond: 2_000_000)
@@ -74,10 +75,74 @@ import TowlineTesting
             #expect(downloader.network == .unavailable)
             try await download.reaches { snapshot in
                 snapshot.state == .waiting(.network)
-                    && snapshot.waitsUntil.map { $0.timeIntervalSinceNow > 100 } == true
+                    && snapshot.waitsUntil.map { $0.timeIntervalSinceNow > 40 } == true
             }
-            network.isConnected = true
+            let took = try await ContinuousClock().measure {
+                network.isConnected = true
+                #expect(try Data(contentsOf: try await download.file) == Self.data)
+            }
+            #expect(took < .seconds(30), "\(took)")
+        }
+    }
+
+    // MARK: The clock
+
+    @Test(arguments: [nil, "3600"]) func aWaitEndsWhenTheClockIsAdvanced(_ retryAfter: String?) async throws {
+        try await withDownloader(retriesAfter: .seconds(300)) { downloader, network, request in
+            var busy = ScriptedNetwork.Resource(status: 503)
+            busy.fields = retryAfter.map { ["Retry-After": $0] } ?? [:]
+            network[Self.link] = busy
+            var request = request
+            request.retryWait = .milliseconds(1)
+            let download = try await downloader.add(request)
+            let waiting = try await download.reaches { snapshot in
+                snapshot.waitsUntil.map { $0.timeIntervalSince(network.clock.now) > 200 } == true
+            }
+            #expect(waiting.state == .waiting(retryAfter == nil ? .retry : .server))
+            network[Self.link] = .init(Self.data)
+            let start = network.clock.now
+            network.clock.advance(by: .seconds(3600))
+            #expect(network.clock.now.timeIntervalSince(start) >= 3600)
             #expect(try Data(contentsOf: try await download.file) == Self.data)
+            let endedAt = try #require(try await download.snapshot.endedAt)
+            #expect(abs(endedAt.timeIntervalSince(network.clock.now)) < 60)
+        }
+    }
+
+    /// A connection is not silent in the time that the clock skips.
+    @Test func theBytesOfTheAdvancedTimeArrive() async throws {
+        try await withDownloader { downloader, network, request in
+            network[Self.link] = .init(Self.data, bytesPerSecond: 20_000)
+            var request = request
+            request.connections = 1
+            let download = try await downloader.add(request)
+            try await download.reaches { $0.heldBytes > 0 }
+            network.clock.advance(by: .seconds(100))
+            #expect(try Data(contentsOf: try await download.file) == Self.data)
+            #expect(network.requests.count == 1)
+        }
+    }
+
+    /// Links with an expiry time are renewed shortly before.
+    @Test func aLinkExpiresWhenTheClockIsAdvanced() async throws {
+        final class Renewal: LinkRenewal {
+            func renewedLink(for request: DownloadRequest, reason: LinkRenewalReason) async -> RenewedLink? {
+                guard case .expires = reason, let url = URL(string: ScriptedNetworkTests.link) else { return nil }
+                return RenewedLink(url: url)
+            }
+        }
+        try await withDownloader(renewal: Renewal()) { downloader, network, request in
+            let expiry = Int(network.clock.now.timeIntervalSince1970) + 600
+            let old = "\(Self.link)?Expires=\(expiry)&Signature=a"
+            network[old] = .init(Self.data, bytesPerSecond: 1000)
+            network[Self.link] = .init(Self.data)
+            var request = request
+            request.url = try #require(URL(string: old))
+            let download = try await downloader.add(request)
+            try await download.reaches { $0.heldBytes > 0 }
+            network.clock.advance(by: .seconds(600))
+            #expect(try Data(contentsOf: try await download.file) == Self.data)
+            #expect(network.requests.last?.url == Self.link)
         }
     }
 

@@ -39,7 +39,7 @@ extension DownloadCenter {
         }
         var change = try RegistryChange(record, replacingRequestWith: request)
         (change.directory, change.identity) = (path, identity)
-        change.note("moved", "the directory of the download was changed")
+        change.note("moved", "the directory of the download was changed", at: clock.milliseconds)
         guard try await scheduler.apply(change, onlyFrom: record.state) else {
             throw TowlineError(
                 .illegalTransition, "the state of \(name) changed in the meantime. Repeat the command")

@@ -13,17 +13,19 @@ final class DownloadCenter: Sendable {
     let scheduler: DownloadScheduler
     let registry: any Registry
     let files: any DownloadFiles
+    let clock: any DownloadClock
     private let board: HostBoard
     let locks = RequestLocks()
     private let identifiers = IDSource()
 
     init(
         registry: any Registry, services: TransferServices, files: any DownloadFiles,
-        performer: any FollowUpPerformer, configuration: Downloader.Configuration, hub: SnapshotHub
+        performer: any FollowUpPerformer, configuration: Downloader.Configuration, hub: SnapshotHub,
+        clock: any DownloadClock = SystemClock()
     ) {
         scheduler = DownloadScheduler(
             registry: registry, services: services, files: files, performer: performer, configuration: configuration,
-            hub: hub, locks: locks)
+            hub: hub, locks: locks, clock: clock)
         running = scheduler.running
         followUps = scheduler.followUps
         list = DownloadList(
@@ -32,6 +34,7 @@ final class DownloadCenter: Sendable {
         board = services.board
         self.registry = registry
         self.files = files
+        self.clock = clock
     }
 
     func checkOpen() throws(TowlineError) { try running.checkOpen() }
@@ -43,7 +46,9 @@ final class DownloadCenter: Sendable {
     func add(_ requests: [DownloadRequest]) async throws(TowlineError) -> [DownloadID] {
         try checkOpen()
         var records: [RegisteredDownload] = []
-        for request in requests { records.append(try RegisteredDownload(identifiers.next(), request)) }
+        for request in requests {
+            records.append(try RegisteredDownload(identifiers.next(), request, at: clock.milliseconds))
+        }
         let additions = try await scheduler.add(records) { [running] existing, new throws(TowlineError) in
             try new.checkName(against: existing, running)
         }
@@ -94,7 +99,7 @@ final class DownloadCenter: Sendable {
         case .waiting where StoredRequest.request(of: record) != request: break
         default: return true
         }
-        let change = try RegistryChange(restarting: record, as: request, asked)
+        let change = try RegistryChange(restarting: record, as: request, asked, at: clock.milliseconds)
         return try await scheduler.apply(change, onlyFrom: record.state)
     }
 
@@ -211,7 +216,7 @@ final class DownloadCenter: Sendable {
             case .change(let state):
                 if state == .queued { overruleHost(of: record) }
                 if state == .cancelled { await scheduler.journals.discard(record) }
-                let change = RegistryChange(record, to: state, for: command)
+                let change = RegistryChange(record, to: state, for: command, at: clock.milliseconds)
                 if try await scheduler.apply(change, onlyFrom: record.state) { return }
             }
         }
@@ -234,7 +239,8 @@ final class DownloadCenter: Sendable {
         try await FollowUpRunner.mark(id, in: registry)
         var change = RegistryChange(
             id, state: .init(.finished, reasonCode: FollowUpState.running(number).code, endedAt: record.endedAt))
-        change.note("retried", "the failed follow-up action (such as unpacking) was started again")
+        let message = "the failed follow-up action (such as unpacking) was started again"
+        change.note("retried", message, at: clock.milliseconds)
         guard try await scheduler.apply(change, onlyFrom: .finished) else { return false }
         await scheduler.beginFollowUps(id)
         return true
@@ -254,7 +260,7 @@ final class DownloadCenter: Sendable {
         do throws(TowlineError) {
             let record = try await list.record(id)
             guard record.state == .finished else { throw cannotRefetch(record) }
-            let change = try RegistryChange(refetching: record)
+            let change = try RegistryChange(refetching: record, at: clock.milliseconds)
             guard try await scheduler.apply(change, onlyFrom: .finished) else {
                 throw try await cannotRefetch(list.record(id))
             }

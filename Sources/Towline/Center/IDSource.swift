@@ -16,7 +16,7 @@ package final class IDSource: Sendable {
 
     /// Returns the identifier of a new download, greater than all earlier identifiers of this generator.
     package func next() -> DownloadID {
-        let now = UInt64(clamping: WallClock.milliseconds)
+        let now = UInt64(clamping: SystemClock().milliseconds)
         return last.withLock { last in
             if now > last.milliseconds {
                 // The highest bit stays 0, so that increments within a millisecond do not overflow.

@@ -51,10 +51,10 @@ final class LiveDownload: TransferObserver {
 
         /// Replaces the transfer's snapshot (state and progress). Returns whether the new one differs in more than the
         /// remaining time of the same wait, which decreases all the time.
-        mutating func replaceTransfer(with new: TransferSnapshot) -> Bool {
+        mutating func replaceTransfer(with new: TransferSnapshot, _ clock: any DownloadClock) -> Bool {
             var old = transfer
             transfer = new
-            let end = new.wait.map { Date(timeIntervalSinceNow: $0.remaining / .seconds(1)) }
+            let end = new.wait.map { clock.date.addingTimeInterval($0.remaining / .seconds(1)) }
             if let wait = new.wait, let end, let waitsUntil, abs(end.timeIntervalSince(waitsUntil)) < 1 {
                 old.wait?.remaining = wait.remaining
             } else {
@@ -69,12 +69,15 @@ final class LiveDownload: TransferObserver {
     var share: Admission.Share { fields.withLock { Admission.Share($0.record) } }
     private let hub: SnapshotHub
     private let logger: Logger?
+    let clock: any DownloadClock
     private let fields: Mutex<Fields>
 
     init(
         _ record: RegisteredDownload, _ request: DownloadRequest, hub: SnapshotHub, logger: Logger?,
-        network: NetworkState = .available, outage: DownloadState.WaitReason? = nil
+        network: NetworkState = .available, outage: DownloadState.WaitReason? = nil,
+        clock: any DownloadClock = SystemClock()
     ) {
+        self.clock = clock
         id = record.id
         self.logger = logger
         self.hub = hub
@@ -85,7 +88,7 @@ final class LiveDownload: TransferObserver {
         fields = Mutex(
             Fields(
                 record: record, request: request, transfer: transfer, network: network,
-                outage: Outage(outage, now: .now)))
+                outage: Outage(outage, now: clock.time)))
     }
 
     // MARK: Reports of the transfer
@@ -108,10 +111,10 @@ final class LiveDownload: TransferObserver {
             if snapshot.state == .connecting, snapshot.heldBytes == 0 { snapshot.heldBytes = fields.record.heldBytes }
             // The center publishes the end with its reason after the registry has stored the end.
             if Self.isEnd(snapshot.state) { snapshot.state = fields.transfer.state }
-            snapshot.state = fields.outage.state(snapshot, fields.network, now: .now)
+            snapshot.state = fields.outage.state(snapshot, fields.network, now: clock.time)
             if case .waiting = snapshot.state { (snapshot.rate, snapshot.remaining) = (nil, nil) }
             let isNews = snapshot.state != fields.transfer.state || snapshot.name != fields.transfer.name
-            if fields.replaceTransfer(with: snapshot) { fields.isDirty = true }
+            if fields.replaceTransfer(with: snapshot, clock) { fields.isDirty = true }
             guard isNews else { return nil }
             fields.isDirty = false
             return Self.snapshot(fields)
@@ -147,7 +150,7 @@ final class LiveDownload: TransferObserver {
     }
 
     func noticed(_ notice: TransferNotice) {
-        let entry = TimelineNote(time: WallClock.milliseconds, kind: notice.kind.rawValue, message: notice.message)
+        let entry = TimelineNote(time: clock.milliseconds, kind: notice.kind.rawValue, message: notice.message)
         fields.withLock { $0.entries.append(entry) }
         hub.publish(entry, of: id)
     }

@@ -145,7 +145,7 @@ struct LocalFiles: DownloadFiles {
             var record = RegisteredDownload(
                 id: names.next(), source: file.source, host: source.origin.description, directory: directory,
                 name: file.held.name, identity: identity, options: options, state: .paused,
-                addedAt: WallClock.milliseconds)
+                addedAt: SystemClock().milliseconds)
             record.completeLength = file.held.completeLength
             record.heldBytes = file.held.heldBytes
             return record

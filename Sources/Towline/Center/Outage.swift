@@ -16,16 +16,16 @@ struct Outage {
     /// The reason for the wait, as text in messages to the user.
     private(set) var reason = Self.reconnecting
     private var receivedBytes: Int64 = 0
-    private var lastByteAt: ContinuousClock.Instant
+    private var lastByteAt: Duration
 
-    /// Creates the record for a transfer that begins at `now`, with the wait that earlier transfers of the download
+    /// Creates the record for a transfer that begins at the monotonic time `now`, with the wait that earlier transfers of the download
     /// have left.
-    init(_ wait: DownloadState.WaitReason?, now: ContinuousClock.Instant) { (self.wait, lastByteAt) = (wait, now) }
+    init(_ wait: DownloadState.WaitReason?, now: Duration) { (self.wait, lastByteAt) = (wait, now) }
 
     /// Returns the state that the download shows when its transfer reports `transfer`: a wait, from a failure until
     /// bytes arrive.
     mutating func state(
-        _ transfer: TransferSnapshot, _ network: NetworkState, now: ContinuousClock.Instant
+        _ transfer: TransferSnapshot, _ network: NetworkState, now: Duration
     ) -> DownloadState {
         if transfer.receivedBytes > receivedBytes {
             (receivedBytes, lastByteAt, wait) = (transfer.receivedBytes, now, nil)

@@ -3,8 +3,8 @@ import TowlineEngine
 
 extension RegisteredDownload {
     /// Creates the registry entry of a new download from its request. Throws the error of the first invalid value of
-    /// the request.
-    init(_ id: DownloadID, _ request: DownloadRequest) throws(TowlineError) {
+    /// the request. `time` is in milliseconds since 1970.
+    init(_ id: DownloadID, _ request: DownloadRequest, at time: Int64) throws(TowlineError) {
         // Rejects requests that cannot run.
         _ = try request.options(known: nil)
         for followUp in request.followUps { try followUp.check() }
@@ -15,7 +15,7 @@ extension RegisteredDownload {
             directory: place.directory, name: place.name, identity: try request.identity(),
             options: try StoredRequest.encode(request), metadata: request.metadata, group: request.group,
             priority: request.priority, state: request.startsPaused ? .paused : .queued,
-            addedAt: WallClock.milliseconds)
+            addedAt: time)
     }
 
     /// Throws `unusableDestination` if this download, which is added again, has a file name and `existing`, the entry
@@ -42,8 +42,9 @@ extension RegistryChange {
     /// - Parameters:
     ///   - record: the entry of the download.
     ///   - asked: the entry that the new request would have as a new download.
+    ///   - time: the time of the change in milliseconds since 1970.
     init(
-        restarting record: RegisteredDownload, as request: DownloadRequest, _ asked: RegisteredDownload
+        restarting record: RegisteredDownload, as request: DownloadRequest, _ asked: RegisteredDownload, at time: Int64
     ) throws(TowlineError) {
         var request = request
         // The restriction of the earlier request stays in effect, so that another caller cannot remove it.
@@ -61,12 +62,13 @@ extension RegistryChange {
         metadata = asked.metadata
         group = .some(asked.group)
         if asked.priority != record.priority { priority = asked.priority }
-        note("added", "the download was added again and restarts")
+        note("added", "the download was added again and restarts", at: time)
     }
 
     /// Creates the change of a registry entry that downloads the file of a finished download again. Throws
-    /// `illegalTransition` if a follow-up replaced the file with the directory that it unpacked.
-    init(refetching record: RegisteredDownload) throws(TowlineError) {
+    /// `illegalTransition` if a follow-up replaced the file with the directory that it unpacked. `time` is in
+    /// milliseconds since 1970.
+    init(refetching record: RegisteredDownload, at time: Int64) throws(TowlineError) {
         var request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
         let state = FollowUpState(code: record.reasonCode, reason: record.reason)
         guard
@@ -82,7 +84,8 @@ extension RegistryChange {
         options = try StoredRequest.encode(request)
         completeLength = .some(nil)
         heldBytes = 0
-        note("refetched", "the finished file is downloaded again; the old file stays until the new one is complete")
+        let message = "the finished file is downloaded again; the old file stays until the new one is complete"
+        note("refetched", message, at: time)
     }
 
     /// Creates the change of a registry entry that replaces the request of a download. Throws the error of the first
@@ -101,28 +104,28 @@ extension RegistryChange {
     }
 
     /// Creates the change of a registry entry to `state`, as a command such as pause requests for a download without a
-    /// transfer.
-    init(_ record: RegisteredDownload, to state: RegisteredState, for command: DownloadCommand) {
+    /// transfer. `time` is in milliseconds since 1970.
+    init(_ record: RegisteredDownload, to state: RegisteredState, for command: DownloadCommand, at time: Int64) {
         self.init(record.id, state: .init(state))
         if state == .cancelled {
-            self.state?.endedAt = WallClock.milliseconds
+            self.state?.endedAt = time
             heldBytes = 0
         }
         if command == .retry, record.state == .cancelled {
-            note("retried", "the cancelled download was started again")
+            note("retried", "the cancelled download was started again", at: time)
         } else {
             let verb = state == .queued ? DownloadCommand.resume.participle : command.participle
-            note(verb, "the download was \(verb)")
+            note(verb, "the download was \(verb)", at: time)
         }
     }
 
     /// Sets the directory and the name of the file, for example after a follow-up action moved it.
     mutating func setPlace(_ place: Place) { (directory, name) = (place.directory, place.name) }
 
-    /// Adds a note to the timeline (the history) of the download, with a stable name for programs (`kind`) and a text
-    /// for people.
-    mutating func note(_ kind: String, _ message: String) {
-        entries.append(TimelineNote(time: WallClock.milliseconds, kind: kind, message: message))
+    /// Adds a note to the timeline (the history) of the download, with a stable name for programs (`kind`), a text for
+    /// people, and the time in milliseconds since 1970.
+    mutating func note(_ kind: String, _ message: String, at time: Int64) {
+        entries.append(TimelineNote(time: time, kind: kind, message: message))
     }
 }
 

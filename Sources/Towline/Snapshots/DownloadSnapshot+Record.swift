@@ -5,7 +5,7 @@ import TowlineEngine
 extension DownloadSnapshot {
     /// Creates the snapshot of a new download from its request. Throws the error of the first invalid value.
     package init(adding request: DownloadRequest, as id: DownloadID) throws(TowlineError) {
-        self.init(try RegisteredDownload(id, request))
+        self.init(try RegisteredDownload(id, request, at: SystemClock().milliseconds))
     }
 
     /// Creates the snapshot of a download that does not run from its entry in the registry, the database of all

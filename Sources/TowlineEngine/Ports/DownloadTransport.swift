@@ -7,11 +7,18 @@ public struct DownloadTransport: Sendable {
     /// downloader calls it once, and closes the monitor when the downloader closes.
     package let makeMonitor: (@Sendable () -> any NetworkMonitor)?
 
-    /// Creates a choice of HTTP client from a function that returns a new one, and from one that returns a monitor of
-    /// its network; `nil` for the network of the system.
+    /// The clock of the downloader; `nil` for the real time.
+    package let clock: (any DownloadClock)?
+
+    /// Creates a choice of HTTP client from a function that returns a new one.
+    ///
+    /// - Parameters:
+    ///   - monitor: a function that returns a monitor of the network of the client; `nil` for that of the system.
+    ///   - clock: the clock of the downloader; `nil` for the real time.
     package init(
-        monitor: (@Sendable () -> any NetworkMonitor)? = nil, _ make: @escaping @Sendable () -> any Transport
+        monitor: (@Sendable () -> any NetworkMonitor)? = nil, clock: (any DownloadClock)? = nil,
+        _ make: @escaping @Sendable () -> any Transport
     ) {
-        (self.make, makeMonitor) = (make, monitor)
+        (self.make, makeMonitor, self.clock) = (make, monitor, clock)
     }
 }

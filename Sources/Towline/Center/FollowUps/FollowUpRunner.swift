@@ -29,11 +29,14 @@ final class FollowUpRunner: Sendable {
     private let registry: any Registry
     private let performer: any FollowUpPerformer
     private let failures: RegistryFailures
+    private let clock: any DownloadClock
     private let gate = FollowUpGate()
     private let state = Mutex(Tasks())
 
-    init(registry: any Registry, performer: any FollowUpPerformer, failures: RegistryFailures) {
-        (self.registry, self.performer, self.failures) = (registry, performer, failures)
+    init(
+        registry: any Registry, performer: any FollowUpPerformer, failures: RegistryFailures, clock: any DownloadClock
+    ) {
+        (self.registry, self.performer, self.failures, self.clock) = (registry, performer, failures, clock)
     }
 
     /// Stores a mark, a named value in the registry, for a download, so that the next launch continues its follow-ups
@@ -106,7 +109,7 @@ final class FollowUpRunner: Sendable {
     private func follow(_ id: DownloadID, _ publish: Publish) async {
         guard !isOver else { return }
         guard let found = await untilItCan({ () throws(TowlineError) in try await registry.download(id) }),
-            let record = found, var sequence = FollowUpSequence(record)
+            let record = found, var sequence = FollowUpSequence(record, clock: clock)
         else { return }
         while let followUp = sequence.next {
             guard await gate.enter() else { return }
@@ -175,7 +178,7 @@ final class FollowUpRunner: Sendable {
                 failures.report(error)
             }
             if isOver { return nil }
-            try? await Task.sleep(for: RegistryFailures.retryInterval)
+            try? await clock.sleep(for: RegistryFailures.retryInterval)
         }
     }
 }

@@ -6,13 +6,14 @@ import TowlineEngine
 struct FollowUpSequence {
     private let followUps: [FollowUp]
     private let endedAt: Int64?
+    private let clock: any DownloadClock
     private var state: FollowUpState
     /// The finished file. Its path changes when a follow-up action moves it.
     private(set) var file: FinishedFile
 
     /// Creates the sequence of remaining follow-ups (actions such as unpacking) from the entry of a download in the
     /// registry; `nil` if the download is not finished or no follow-up is to run.
-    init?(_ record: RegisteredDownload) {
+    init?(_ record: RegisteredDownload, clock: any DownloadClock = SystemClock()) {
         state = FollowUpState(code: record.reasonCode, reason: record.reason)
         guard record.state == .finished, case .running = state else { return nil }
         let request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
@@ -22,6 +23,7 @@ struct FollowUpSequence {
             source: DownloadSnapshot(record).source, length: record.completeLength ?? record.heldBytes,
             endedAt: record.endedAt ?? record.addedAt, checksum: request.checksum)
         endedAt = record.endedAt
+        self.clock = clock
     }
 
     /// The follow-up (action such as unpacking) to perform now; `nil` if all follow-ups are complete or one failed.
@@ -43,7 +45,8 @@ struct FollowUpSequence {
             change.setPlace(Place(path: path))
         }
         if let number {
-            change.note("follow-up", "the follow-up action is complete: \(followUps[number].title)")
+            let message = "the follow-up action is complete: \(followUps[number].title)"
+            change.note("follow-up", message, at: clock.milliseconds)
             state = number + 1 == followUps.count ? .done : .running(number + 1)
         }
         setState(of: &change)
@@ -55,7 +58,7 @@ struct FollowUpSequence {
     mutating func fail(_ error: TowlineError) -> RegistryChange {
         var change = RegistryChange(file.id)
         if let number { state = .failed(number, error.message) }
-        change.note("follow-up-failed", error.message)
+        change.note("follow-up-failed", error.message, at: clock.milliseconds)
         setState(of: &change)
         return change
     }

@@ -20,6 +20,12 @@ struct DownloadEnd {
         change = download.takeChange(progress: true) ?? RegistryChange(download.id)
     }
 
+    private var clock: any DownloadClock { download.clock }
+
+    private mutating func note(_ kind: String, _ message: String) {
+        change.note(kind, message, at: clock.milliseconds)
+    }
+
     /// The new state of the download after its transfer; `nil` if the state in the registry does not change.
     var state: RegisteredState? { change.state?.state }
 
@@ -35,21 +41,21 @@ struct DownloadEnd {
         case .skipped, .upToDate: next = .none
         case .published, .alreadyThere, .streamed: break
         }
-        change.state = .init(.finished, reasonCode: next.code, endedAt: WallClock.milliseconds)
+        change.state = .init(.finished, reasonCode: next.code, endedAt: clock.milliseconds)
         settleRequest()
         switch completed.outcome {
         case .published(let file), .alreadyThere(let file):
             setFile(file.path, length: file.length)
-            change.note("finished", "the download is complete: \(TerminalSafeText.make(file.path))")
+            note("finished", "the download is complete: \(TerminalSafeText.make(file.path))")
         case .upToDate(let file):
             setFile(file.path, length: file.length)
-            change.note("upToDate", "the file is up to date: \(TerminalSafeText.make(file.path))")
+            note("upToDate", "the file is up to date: \(TerminalSafeText.make(file.path))")
         case .skipped(let path):
             change.setPlace(Place(path: path))
             // The length that the server sent does not describe the existing file.
             change.completeLength = .some(nil)
             let name = TerminalSafeText.make(path)
-            change.note("skipped", "\(name) already exists and was not replaced; nothing was downloaded")
+            note("skipped", "\(name) already exists and was not replaced; nothing was downloaded")
         case .streamed(let length, _): change.heldBytes = length
         }
     }
@@ -81,7 +87,7 @@ struct DownloadEnd {
     /// the new link.
     mutating func renew(after error: TowlineError) {
         change.state = .init(.queued)
-        change.note("renewed", "the old link no longer works (\(error.message)); a new link replaced it")
+        note("renewed", "the old link no longer works (\(error.message)); a new link replaced it")
     }
 
     /// Sets the state of a download whose transfer failed: it waits for a retry, is paused or failed. A command that
@@ -100,8 +106,8 @@ struct DownloadEnd {
             waits.resetCount(of: download.id)
             change.state = .init(
                 .failed, reason: error.message, reasonCode: error.storedCode, status: error.status,
-                endedAt: WallClock.milliseconds)
-            change.note("failed", error.message)
+                endedAt: clock.milliseconds)
+            note("failed", error.message)
         }
     }
 
@@ -111,16 +117,16 @@ struct DownloadEnd {
         // One note for consecutive waits: a network that is down for days does not fill the timeline.
         let isFirst = waits.count(of: download.id) == 0
         setWait(for: code, reason, delay: waits.nextDelay(download.id, code, configuration))
-        if isFirst { change.note("waiting", reason) }
+        if isFirst { note("waiting", reason) }
     }
 
     /// Sets the state `waiting`: the download waits for `delay` before its next transfer, so that another download can
     /// run.
     mutating func setWait(for code: WaitCode, _ reason: String, delay: Duration) {
-        wait = RetryWaits.Wait(code: code, until: .now + delay)
+        wait = RetryWaits.Wait(code: code, until: clock.time + delay)
         change.state = .init(
             .waiting, reason: reason, reasonCode: code.rawValue,
-            waitUntil: WallClock.milliseconds + Int64(delay / .milliseconds(1)))
+            waitUntil: clock.milliseconds + Int64(delay / .milliseconds(1)))
     }
 
     /// Sets the state that a command requests, such as pause or cancel, if a command ended the transfer. Before a
@@ -131,11 +137,11 @@ struct DownloadEnd {
         case .restart: change.state = .init(.queued)
         case .pause:
             change.state = .init(.paused)
-            change.note("paused", "the download was paused")
+            note("paused", "the download was paused")
         case .cancel:
-            change.state = .init(.cancelled, endedAt: WallClock.milliseconds)
+            change.state = .init(.cancelled, endedAt: clock.milliseconds)
             change.heldBytes = 0
-            change.note("cancelled", "the download was cancelled")
+            note("cancelled", "the download was cancelled")
         // The remove command waits for this end.
         case .remove: change.state = .init(.paused)
         // The state stays active, so that the next launch resumes the download.

@@ -46,14 +46,14 @@ extension DownloadScheduler {
     func setAlarm() {
         guard !running.isClosed else { return waits.stopTimer() }
         // A task of its own: a new alarm cancels the task of the timer.
-        waits.startTimer { [self] in await Task { await waitsAreOver { $0.until <= .now } }.value }
+        waits.startTimer { [self, clock] in await Task { await waitsAreOver { $0.until <= clock.time } }.value }
     }
 
     private func waitsAreOver(_ isOver: @Sendable (RetryWaits.Wait) -> Bool) async {
         var ready = waits.matching(isOver)
         for (id, wait) in ready where wait.code == .diskSpace {
             guard await isStillFull(id) else { continue }
-            waits.postpone(id, until: .now + configuration.diskRetryInterval)
+            waits.postpone(id, until: clock.time + configuration.diskRetryInterval)
             ready[id] = nil
         }
         waits.remove(ready.keys)
@@ -68,7 +68,7 @@ extension DownloadScheduler {
         } catch {
             failures.report(error)
             // The download continues to wait until the list can be written.
-            waits.restore(ready, until: .now + RegistryFailures.retryInterval)
+            waits.restore(ready, until: clock.time + RegistryFailures.retryInterval)
         }
         setAlarm()
         // A download that starts at once continues to show its wait, without a moment in the queue.

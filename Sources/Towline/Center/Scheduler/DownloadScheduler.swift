@@ -15,7 +15,7 @@ actor DownloadScheduler {
     let links: LinkRenewer
     let hostMemory: HostMemory
     var admission: Admission
-    var waits = RetryWaits()
+    var waits: RetryWaits
     private var pump = Pump()
     /// The task that retries failed accesses of the registry (the database of all downloads); `nil` if no retry is
     /// needed.
@@ -39,8 +39,10 @@ actor DownloadScheduler {
     /// - Parameter locks: the locks that commands use to change requests.
     init(
         registry: any Registry, services: TransferServices, files: any DownloadFiles,
-        performer: any FollowUpPerformer, configuration: Downloader.Configuration, hub: SnapshotHub, locks: RequestLocks
+        performer: any FollowUpPerformer, configuration: Downloader.Configuration, hub: SnapshotHub,
+        locks: RequestLocks, clock: any DownloadClock
     ) {
+        waits = RetryWaits(clock: clock)
         self.registry = registry
         self.services = services
         self.files = files
@@ -48,12 +50,14 @@ actor DownloadScheduler {
         self.hub = hub
         let failures = RegistryFailures(hub: hub, onTrouble: configuration.onTrouble)
         journals = JournalCache(files)
-        followUps = FollowUpRunner(registry: registry, performer: performer, failures: failures)
-        links = LinkRenewer(configuration.linkRenewal, registry: registry, locks: locks)
-        hostMemory = HostMemory(registry: registry, board: services.board, failures: failures)
+        followUps = FollowUpRunner(registry: registry, performer: performer, failures: failures, clock: clock)
+        links = LinkRenewer(configuration.linkRenewal, registry: registry, locks: locks, clock: clock)
+        hostMemory = HostMemory(registry: registry, board: services.board, failures: failures, clock: clock)
         admission = Admission(
             limit: configuration.maximumRunning, hostLimit: configuration.maximumRunningPerHost)
     }
+
+    var clock: any DownloadClock { waits.clock }
 
     var failures: RegistryFailures { RegistryFailures(hub: hub, onTrouble: configuration.onTrouble) }
 
@@ -124,7 +128,7 @@ actor DownloadScheduler {
             let request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
             let download = LiveDownload(
                 record, request, hub: hub, logger: configuration.logger, network: running.network,
-                outage: waits.outage(of: record.id))
+                outage: waits.outage(of: record.id), clock: clock)
             let run = Task {
                 hub.publish(download.snapshot)
                 await self.run(download)
@@ -173,10 +177,10 @@ actor DownloadScheduler {
     private func keepPulse() {
         guard pulse == nil else { return }
         pulse = Task {
-            var pace = PulsePace(shortest: configuration.snapshotInterval, now: .now)
+            var pace = PulsePace(shortest: configuration.snapshotInterval, now: clock.time)
             while !running.isEmpty, !running.isClosed {
-                try? await Task.sleep(for: pace.interval)
-                pace.deliveries = await beat(withProgress: pace.isProgressDue(now: .now))
+                try? await clock.sleep(for: pace.interval)
+                pace.deliveries = await beat(withProgress: pace.isProgressDue(now: clock.time))
             }
             pulse = nil
             if !running.isEmpty, !running.isClosed { keepPulse() }
@@ -297,7 +301,7 @@ actor DownloadScheduler {
     private func restart(_ id: DownloadID, _ state: RegisteredState?) async {
         guard let state, [.paused, .failed, .waiting].contains(state) else { return }
         var change = RegistryChange(id, state: .init(.queued))
-        change.note("resumed", "the download was resumed")
+        change.note("resumed", "the download was resumed", at: clock.milliseconds)
         do throws(TowlineError) {
             try await apply(change, onlyFrom: state)
         } catch {
@@ -314,7 +318,7 @@ actor DownloadScheduler {
         guard retries == nil, !running.isClosed else { return }
         retries = Task {
             while !running.unwritten.isEmpty || pump.hasFailed, !running.isClosed {
-                do { try await Task.sleep(for: RegistryFailures.retryInterval) } catch { break }
+                do { try await clock.sleep(for: RegistryFailures.retryInterval) } catch { break }
                 pump.hasFailed = false
                 await writeEnds()
                 startQueued()

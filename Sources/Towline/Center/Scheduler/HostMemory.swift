@@ -26,20 +26,22 @@ final class HostMemory: Sendable {
     private let registry: any Registry
     private let board: HostBoard
     private let failures: RegistryFailures
+    private let clock: any DownloadClock
     /// The numbers of connections that hosts allow or benefit from, as last written to the registry, so that only
     /// changes are written.
     private let stored = Mutex<[HTTPURL.Origin: HostBoard.Knowledge]>([:])
 
-    init(registry: any Registry, board: HostBoard, failures: RegistryFailures) {
+    init(registry: any Registry, board: HostBoard, failures: RegistryFailures, clock: any DownloadClock) {
         self.registry = registry
         self.board = board
         self.failures = failures
+        self.clock = clock
     }
 
     /// Loads the numbers of connections that hosts allow or benefit from, which earlier processes learned and stored in
     /// the registry. Called at launch.
     func recall() async throws(TowlineError) {
-        let now = WallClock.milliseconds
+        let now = clock.milliseconds
         for (name, text) in try await registry.hostKnowledge() {
             guard let known = try? JSONDecoder().decode(HostKnowledge.self, from: Data(text.utf8)),
                 known.isFresh(now: now), let origin = try? HTTPURL(parsing: name).origin
@@ -55,7 +57,7 @@ final class HostMemory: Sendable {
     func remember() async {
         for (origin, host) in changes() {
             let known = HostKnowledge(
-                connections: host.ceiling, usual: host.usual, learnedAt: WallClock.milliseconds)
+                connections: host.ceiling, usual: host.usual, learnedAt: clock.milliseconds)
             guard let data = try? JSONEncoder().encode(known) else { continue }
             do throws(TowlineError) {
                 try await registry.setHostKnowledge(String(decoding: data, as: UTF8.self), for: origin.description)

@@ -12,6 +12,7 @@ final class LinkRenewer: Sendable {
     private let renewal: (any LinkRenewal)?
     private let registry: any Registry
     private let locks: RequestLocks
+    private let clock: any DownloadClock
     private let counts = Mutex(RenewalCounts())
 
     /// Creates the renewer of the links of all downloads.
@@ -19,8 +20,8 @@ final class LinkRenewer: Sendable {
     /// - Parameters:
     ///   - renewal: the object of the app that supplies new links; `nil` if no link is renewed.
     ///   - locks: the locks that other changes of requests use.
-    init(_ renewal: (any LinkRenewal)?, registry: any Registry, locks: RequestLocks) {
-        (self.renewal, self.registry, self.locks) = (renewal, registry, locks)
+    init(_ renewal: (any LinkRenewal)?, registry: any Registry, locks: RequestLocks, clock: any DownloadClock) {
+        (self.renewal, self.registry, self.locks, self.clock) = (renewal, registry, locks, clock)
     }
 
     /// Requests a new link if `error` indicates an expired link. Returns `true` if the download can continue with the
@@ -36,7 +37,7 @@ final class LinkRenewer: Sendable {
     func renewIfExpiring(_ download: LiveDownload) async throws(TowlineError) {
         guard let renewal, let end = LinkExpiry.secondsSince1970(try download.request.source) else { return }
         let date = Date(timeIntervalSince1970: Double(end))
-        guard date.timeIntervalSinceNow < Self.margin else { return }
+        guard date.timeIntervalSince(clock.date) < Self.margin else { return }
         _ = await renew(download, renewal, .expires(date))
     }
 
@@ -46,12 +47,12 @@ final class LinkRenewer: Sendable {
     /// - Returns: `nil` if the link has no known expiry time, the app renews no links, or the time has passed.
     func restartBeforeExpiry(_ download: LiveDownload) throws(TowlineError) -> Task<Void, Never>? {
         guard renewal != nil, let end = LinkExpiry.secondsSince1970(try download.request.source) else { return nil }
-        let left = Date(timeIntervalSince1970: Double(end)).timeIntervalSinceNow - Self.margin
+        let left = Date(timeIntervalSince1970: Double(end)).timeIntervalSince(clock.date) - Self.margin
         // The renewal of an expired link failed. The server decides whether the link still works.
         guard left > 0 else { return nil }
         let time = Duration.milliseconds(Int64(min(left, 1e9) * 1000))
-        return Task { [weak download] in
-            do { try await Task.sleep(for: time) } catch { return }
+        return Task { [clock, weak download] in
+            do { try await clock.sleep(for: time) } catch { return }
             if !Task.isCancelled { download?.end(.restart) }
         }
     }

@@ -9,7 +9,8 @@ struct PulsePace {
     private static let progressInterval = Duration.seconds(5)
 
     private let shortest: Duration
-    private var written: ContinuousClock.Instant
+    /// The monotonic time of the last write of the progress.
+    private var written: Duration
     /// The number of snapshots that were delivered to readers by the last report of all running downloads, which
     /// decides the next interval.
     var deliveries = 0
@@ -17,7 +18,7 @@ struct PulsePace {
     /// Creates the pace of the reports; the first interval begins at `now`.
     ///
     /// - Parameter shortest: the shortest interval between two snapshots.
-    init(shortest: Duration, now: ContinuousClock.Instant) { (self.shortest, written) = (shortest, now) }
+    init(shortest: Duration, now: Duration) { (self.shortest, written) = (shortest, now) }
 
     /// The interval until the next report about running downloads. It grows with the number of readers and downloads,
     /// because receiving bytes has priority over reports.
@@ -27,7 +28,7 @@ struct PulsePace {
 
     /// Returns whether the byte counts of running downloads must be written to the registry now. If so, begins the next
     /// interval between two writes.
-    mutating func isProgressDue(now: ContinuousClock.Instant) -> Bool {
+    mutating func isProgressDue(now: Duration) -> Bool {
         guard now - written >= Self.progressInterval else { return false }
         written = now
         return true

@@ -1,23 +1,29 @@
 import TowlineCore
+import TowlineEngine
 
 /// The downloads that wait for the network, the server or disk space before they enter the queue again.
 struct RetryWaits {
     /// The wait of one download before its next transfer: the reason, and the time when it enters the queue again.
     struct Wait: Hashable {
         var code: WaitCode
-        /// The time when the download enters the queue again, on the monotonic clock.
-        var until: ContinuousClock.Instant
+        /// The monotonic time when the download enters the queue again.
+        var until: Duration
     }
 
     /// The maximum delay before a retry after network failures.
     private static let longestDelay = Duration.seconds(300)
 
+    /// The clock of the waits.
+    let clock: any DownloadClock
     private var waits: [DownloadID: Wait] = [:]
     /// The number of consecutive waits of each download, which lengthens its next wait, and the reason of the last
     /// wait. A received byte resets both.
     private var counts: [DownloadID: (number: Int, code: WaitCode)] = [:]
     /// The task that waits for the end of the earliest wait and then queues the downloads whose waits are over.
     private var timer: Task<Void, Never>?
+
+    /// Creates an empty list of waits.
+    init(clock: any DownloadClock = SystemClock()) { self.clock = clock }
 
     /// Returns the delay before the next retry of a download, and counts the wait. The delay doubles after
     /// each further network failure.
@@ -48,14 +54,14 @@ struct RetryWaits {
     func matching(_ isOver: (Wait) -> Bool) -> [DownloadID: Wait] { waits.filter { isOver($0.value) } }
 
     /// Postpones the end of a download's wait to the time `until`. Has no effect if the download does not wait.
-    mutating func postpone(_ id: DownloadID, until time: ContinuousClock.Instant) { waits[id]?.until = time }
+    mutating func postpone(_ id: DownloadID, until time: Duration) { waits[id]?.until = time }
 
     /// Removes the waits of downloads that enter the queue again and so wait no longer.
     mutating func remove(_ ids: some Sequence<DownloadID>) { for id in ids { waits[id] = nil } }
 
     /// Adds waits again that `remove` removed, because the registry could not be written. They now end at the time
     /// `until`. A wait that began meanwhile is not replaced.
-    mutating func restore(_ removed: [DownloadID: Wait], until time: ContinuousClock.Instant) {
+    mutating func restore(_ removed: [DownloadID: Wait], until time: Duration) {
         for (id, wait) in removed where waits[id] == nil { waits[id] = Wait(code: wait.code, until: time) }
     }
 
@@ -63,8 +69,8 @@ struct RetryWaits {
     mutating func startTimer(_ body: @escaping @Sendable () async -> Void) {
         stopTimer()
         guard let first = waits.values.map(\.until).min() else { return }
-        timer = Task {
-            do { try await Task.sleep(until: first, clock: .continuous) } catch { return }
+        timer = Task { [clock] in
+            do { try await clock.sleep(for: first - clock.time) } catch { return }
             await body()
         }
     }

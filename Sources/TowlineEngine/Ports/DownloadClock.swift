@@ -1,0 +1,17 @@
+/// The time of a downloader: the real time, or a time that a test advances.
+package protocol DownloadClock: Sendable {
+    /// The monotonic time: the duration since a fixed moment.
+    var time: Duration { get }
+
+    /// The time of day in milliseconds since 1970, for display and for stored times. Never used to wait, because the
+    /// user can change it.
+    var milliseconds: Int64 { get }
+
+    /// Calls `body` once after `delay`, on any thread, so that `body` must return soon.
+    func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void)
+
+    /// Waits for `duration`.
+    ///
+    /// - Throws: `CancellationError` if the current task is cancelled, at once.
+    func sleep(for duration: Duration) async throws
+}
