@@ -17,8 +17,8 @@ package struct DownloadOptions: Sendable {
         else { return }
         throw TowlineError(
             .unusableOption,
-            "\(mirror.withoutSecrets): a mirror over http cannot be trusted for a file that is requested over https. Give "
-                + "a checksum of the file (sha256, for example), use an https mirror, or allow it with --allow-downgrade"
+            "\(mirror.withoutSecrets): a mirror over http cannot be trusted for a file that is requested over https."
+                + " \(Remedy.checksum.sentence) (sha256, for example), use an https mirror, or \(Remedy.unencrypted)"
         )
     }
 

@@ -85,7 +85,7 @@ enum Tow {
     }
 
     private static func leave(_ error: TowlineError) -> Never {
-        leave("tow: \(TerminalSafeText.make(error.message))", ExitStatus(error).rawValue)
+        leave("tow: \(TerminalSafeText.make(OptionNames.add(to: error.message)))", ExitStatus(error).rawValue)
     }
 
     /// Prints the message of the parser and ends the process. The parser's status for a usage error is 64; tow uses 2.

@@ -114,7 +114,8 @@ struct ConnectionFaultTests {
                 $0.connections = 8
             }
             try site.expectFile(outcome)
-            #expect(outcome.notices.contains { $0.kind == .unverified && $0.message.contains("--ignore-length") })
+            #expect(
+                outcome.notices.contains { $0.kind == .unverified && $0.message.contains("Content-Length is ignored") })
             #expect(site.requests.count == 1)
         }
     }

@@ -49,7 +49,7 @@ extension ResponseEvaluator {
         case 408, 425, 500, 502, 504, 507, 520...539, 598, 599:
             reason = "the server reported a temporary error (\(status))"
         case _ where question.retryStatuses.contains(status):
-            reason = "the server sent the status \(status), which --retry-on lists"
+            reason = "the server sent \(Remedy.retriedStatus) (\(status))"
         // A response without the file but with Retry-After means "later" (RFC 9110 §10.2.3): a tape archive sends 202.
         case 202 where facts.retryAfter != nil:
             reason = "the server prepares the file and asks to wait (202)"
@@ -68,7 +68,7 @@ extension ResponseEvaluator {
             let what =
                 question.sendsUser
                 ? "the server rejected the user name, password or token (401). Correct them and try again"
-                : "the server requires a login (401). Use --user for a name and password, or --bearer-file for a token"
+                : "the server requires a login (401). \(Remedy.login.sentence)"
             return TowlineError(.refusedByServer, "\(source): \(what)", status: 401)
         case 403:
             let what = "the server refused access to the file (403). Check that the link is valid and has not expired"
@@ -79,7 +79,7 @@ extension ResponseEvaluator {
         case 407:
             let what =
                 "the proxy requires a valid user name and password (407)."
-                + " Give them with --proxy http://USER:PASSWORD@HOST:PORT"
+                + " \(Remedy.proxyLogin.sentence): http://USER:PASSWORD@HOST:PORT"
             return TowlineError(.refusedByServer, "\(source): \(what)", status: 407)
         case 410:
             let what = "the file was permanently removed from the server (410). Use another URL"

@@ -3,7 +3,7 @@ package enum WebPage {
     /// The reason why a web page is refused, for an error message.
     package static let reason =
         "the server sent a web page instead of the file, perhaps a login page"
-        + " (log in first, or use --accept-html to download the page)"
+        + " (log in first, or \(Remedy.webPages) to download the page)"
 
     /// Returns whether the first bytes of a response must be examined before the response is used: its media type is
     /// that of a page, but the name, the URL or earlier bytes suggest another type of file. The bytes decide because

@@ -232,7 +232,7 @@ struct HeadCollector {
     /// The error message for a response with status 407, in which the proxy asks for a user name and a password.
     static let proxyCredentials =
         "the proxy requires a valid user name and password (407)."
-        + " Give them with --proxy http://USER:PASSWORD@HOST:PORT"
+        + " \(Remedy.proxyLogin.sentence): http://USER:PASSWORD@HOST:PORT"
 
     private static func malformed(_ message: String) -> Step { .refused(TransportFailure(.malformed, message)) }
     private static func tooLarge(_ message: String) -> Step { .refused(TransportFailure(.headTooLarge, message)) }

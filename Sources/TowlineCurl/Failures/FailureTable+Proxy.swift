@@ -61,7 +61,7 @@ extension FailureTable {
         case CURLPX_USER_REJECTED, CURLPX_NO_AUTH:
             let reason =
                 "the SOCKS proxy requires a valid user name and password."
-                + " Give them with --proxy socks5h://USER:PASSWORD@HOST:PORT"
+                + " \(Remedy.proxyLogin.sentence): socks5h://USER:PASSWORD@HOST:PORT"
             return TransportFailure(.proxyUnauthorized, reason)
         default: return TransportFailure(.proxyFailed, socksFailed)
         }

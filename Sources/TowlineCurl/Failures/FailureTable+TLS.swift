@@ -8,7 +8,7 @@ extension FailureTable {
     /// The failure of a request whose server requires a client certificate and received none.
     static let certificateRequired = TransportFailure(
         .clientCertificateRefused,
-        "the server requires a client certificate. Give it with --cert FILE, and its key with --key FILE")
+        Remedy.clientCertificate.rawValue)
 
     /// The texts of TLS alerts with which a server rejects the client's certificate or requires one.
     private static let certificateAlerts = [
@@ -47,7 +47,7 @@ extension FailureTable {
             attempt.connection.requestCount == 1 && (code == CURLE_SEND_ERROR || says(["Send failure"]))
         if attempt.pool.options.clientCertificate != nil, says(certificateAlerts) || isClosed {
             let reason =
-                "the server rejected the client certificate of --cert. It may be expired, or from an authority that the"
+                "\(Remedy.rejectedCertificate). It may be expired, or from an authority that the"
                 + " server does not trust"
             return TransportFailure(.clientCertificateRefused, reason)
         }
@@ -57,19 +57,19 @@ extension FailureTable {
             let named = NamedAuthorities.file.map { "\($0.path) (environment variable \($0.variable))" }
             let reason =
                 "the file of trusted certificates \(named ?? SystemAuthorities.file ?? "") cannot be read or contains no"
-                + " certificate. Install the package ca-certificates, or give a file with --cacert FILE"
+                + " certificate. Install the package ca-certificates, or \(Remedy.authorities)"
             return TransportFailure(.tlsFileUnusable, reason)
         }
         if says(versionErrors) {
             let reason =
                 "the server supports only versions of TLS before 1.2, which are not secure. Use another server, or an"
-                + " http:// URL with --checksum"
+                + " http:// URL, and \(Remedy.checksum)"
             return TransportFailure(.tlsIncompatible, reason)
         }
         if says(cipherErrors) || code == CURLE_SSL_CIPHER {
             let reason =
-                "the server and this machine have no secure encryption method of TLS in common, or the server requires a"
-                + " client certificate (--cert)"
+                "the server and this machine have no secure encryption method of TLS in common, or"
+                + " \(Remedy.clientCertificate)"
             return TransportFailure(.tlsIncompatible, reason)
         }
         return nil

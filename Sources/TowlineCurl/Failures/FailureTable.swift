@@ -86,8 +86,8 @@ enum FailureTable {
             "the server reset or closed the connection before the whole response was received"),
         CURLE_SSL_CERTPROBLEM.rawValue: Row(
             .tlsFileUnusable,
-            "the client certificate or its key cannot be used, so the request was not sent. Check the files of --cert and"
-                + " --key, and the password (--key-password-file)"),
+            "the client certificate or its key cannot be used, so the request was not sent."
+                + " \(Remedy.certificateFiles.sentence)"),
         CURLE_SSL_CIPHER.rawValue: Row(
             .tlsFailed,
             "the TLS handshake failed: this machine and the server have no encryption method (cipher) in common"),
@@ -100,7 +100,7 @@ enum FailureTable {
         CURLE_SSL_CACERT_BADFILE.rawValue: Row(
             .tlsFileUnusable,
             "the file of trusted certificates cannot be read or contains no certificate, so no server can be verified."
-                + " Give another file with --cacert FILE"),
+                + " \(Remedy.authorities.sentence)"),
         CURLE_SSL_SHUTDOWN_FAILED.rawValue: Row(
             .tlsFailed, .closedBeforeHead, .bodyCut,
             "the encrypted (TLS) connection was not closed correctly, so the response may be incomplete"),

@@ -73,7 +73,7 @@ extension Folder {
                 throw TowlineError(
                     .destinationExists,
                     "\(path(of: name)) belongs to the unfinished download of \(path(of: names.final)). "
-                        + "Complete that download first, or choose another name. --if-exists does not apply to this file"
+                        + "Complete that download first, or choose another name. This file cannot be overwritten"
                 )
             }
         }

@@ -183,7 +183,7 @@ extension FileStorage {
             scene.notices.append(
                 "the part file \(part.path) was copied or replaced since its journal file was written, so its bytes may be "
                     + "wrong. It was renamed to \(name), and the download restarts from the beginning. To use a copied "
-                    + "part file, give the checksum of the file (--checksum)")
+                    + "part file, \(Remedy.checksum)")
             try journal.retire(as: .void)
             part.close()
             scene.part = nil

@@ -112,7 +112,7 @@ extension TowlineError {
         TowlineError(
             .destinationExists,
             "\(path) already exists. Any bytes downloaded so far are kept in \(path).tow. "
-                + "Remove \(path), or use --if-exists overwrite or rename",
+                + "Remove \(path), or \(Remedy.existing)",
             systemError: EEXIST)
     }
 

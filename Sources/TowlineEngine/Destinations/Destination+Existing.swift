@@ -36,7 +36,7 @@ extension Destination {
             throw TowlineError(
                 .destinationExists,
                 "\(place.path) already exists and is not known to come from this URL, so it was not replaced."
-                    + " Remove the file, or use --if-exists overwrite or rename")
+                    + " Remove the file, or \(Remedy.existing)")
         case .download, .resume, .resumeIfNameIsFree, .replaceUnfinished: break
         }
     }
@@ -76,8 +76,9 @@ extension Destination {
         let other = part.journal?.record.source ?? ""
         return TowlineError(
             .destinationExists,
-            "\(place.name).tow is an unfinished download of another URL (\(other)). Choose another name,"
-                + " resume it with --checksum or --unsafe-resume, or replace it with --if-exists overwrite")
+            "\(place.name).tow is an unfinished download of another URL (\(other)). \(Remedy.anotherName.sentence);"
+                + " to resume the other download, \(Remedy.checksum) or \(Remedy.unsafeResume);"
+                + " to replace it, \(Remedy.overwriting)")
     }
 
     private func prove(_ place: Place, _ file: PublishedFile?, _ plan: PreparePlan?, isKnown: Bool) {
@@ -150,12 +151,12 @@ extension Destination {
             throw TowlineError(
                 .checksumMismatch,
                 "\(proof.place.path) already exists and does not match the checksum: \(mismatch)."
-                    + " Use --if-exists overwrite to download the file again")
+                    + " To download again, \(Remedy.overwriting)")
         case .success(.refuted):
             throw TowlineError(
                 .destinationExists,
                 "\(proof.place.path) already exists and does not match the expected \(name) checksum, so it was not"
-                    + " replaced. Remove the file, or use --if-exists overwrite or rename")
+                    + " replaced. Remove the file, or \(Remedy.existing)")
         }
     }
 }

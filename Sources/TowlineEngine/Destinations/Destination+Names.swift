@@ -28,7 +28,7 @@ extension Destination {
         throw TowlineError(
             .unusableDestination,
             "\(directory)/\(plan.fileName) and \(Self.mostNumbered - 1) numbered variants of this name already exist."
-                + " Choose another name with --output"
+                + " \(Remedy.anotherName.sentence)"
         )
     }
 

@@ -40,7 +40,7 @@ package struct ProbeReport: Sendable {
             return "yes, with one connection: the server sends only a weak ETag or date,"
                 + " so the last 64 KiB before the resume point are downloaded again and compared"
         case .none:
-            return "only with --checksum or --unsafe-resume,"
+            return "only if you \(Remedy.checksum) or \(Remedy.unsafeResume),"
                 + " because the server sends neither an ETag nor a Last-Modified date to prove that the file is unchanged"
         }
     }

@@ -85,7 +85,7 @@ struct GetPlan {
             urls = try arguments.urls.map { url throws(TowlineError) in try HTTPURL(typed: url) }
             for url in urls { _ = try settings.options(for: url) }
         } catch {
-            throw ValidationError(error.message)
+            throw ValidationError(OptionNames.add(to: error.message))
         }
         do {
             let named = try arguments.credentialsFor.map { text throws(TowlineError) in

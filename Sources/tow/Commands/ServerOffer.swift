@@ -70,7 +70,8 @@ extension ServerOffer {
             completeLength: facts.representation.completeLength,
             entityTag: facts.representation.entityTag?.fieldValue,
             lastModified: facts.representation.lastModified?.fieldValue, ranges: report.offersRanges,
-            resumable: report.resumption, contentType: facts.representation.mediaType, fileName: facts.fileName,
+            resumable: OptionNames.add(to: report.resumption), contentType: facts.representation.mediaType,
+            fileName: facts.fileName,
             digests: facts.wholeDigests.map(\.checksum))
     }
 

@@ -52,14 +52,18 @@ final class Reporter: BatchObserver {
 
     func started(_ number: Int, _ options: DownloadOptions) { tell { $0.started(number, options, now: $1) } }
 
-    func progressed(_ number: Int, _ snapshot: TransferSnapshot) { tell { $0.progressed(number, snapshot, now: $1) } }
+    func progressed(_ number: Int, _ snapshot: TransferSnapshot) {
+        tell { $0.progressed(number, OptionNames.add(to: snapshot), now: $1) }
+    }
 
-    func noticed(_ number: Int, _ notice: TransferNotice) { tell { log, _ in log.noticed(number, notice) } }
+    func noticed(_ number: Int, _ notice: TransferNotice) {
+        tell { log, _ in log.noticed(number, OptionNames.add(to: notice)) }
+    }
 
     func traced(_ number: Int, _ line: String) { tell { $0.traced(number, line, now: $1) } }
 
     func ended(_ number: Int, _ result: Result<CompletedTransfer, TowlineError>) {
-        tell { $0.ended(number, result, now: $1) }
+        tell { $0.ended(number, result.mapError { OptionNames.add(to: $0) }, now: $1) }
     }
 
     /// Ends the output. Returns when all text is written; no event may follow.

@@ -147,7 +147,7 @@ struct AddCommand: AsyncParsableCommand {
                 listed += try await AddList(model: model, settings: settings).requests(in: file)
             }
         } catch {
-            throw UsageProblem("\(error.message). No download was added.", in: Self.self)
+            throw UsageProblem("\(OptionNames.add(to: error.message)). No download was added.", in: Self.self)
         }
         let requests = named + listed
         guard !requests.isEmpty else {

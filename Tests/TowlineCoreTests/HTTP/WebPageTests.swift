@@ -94,7 +94,7 @@ struct WebPageAnswerTests {
         }
         #expect(script.plans.count == 2 && script.prepares.isEmpty)
         #expect(script.failure?.code == .transient)
-        #expect(script.failure?.message.contains("--accept-html") == true)
+        #expect(script.failure?.message.contains(Remedy.webPages.rawValue) == true)
     }
 
     @Test("the media type of bytes that a restart replaces is known until there are new ones")

@@ -108,7 +108,7 @@ struct TransferDigestTests {
         #expect(script.plans.count == plans)
         #expect(script.failure?.code == .checksumMismatch)
         #expect(script.failure?.message.contains("(Content-Digest)") == true)
-        #expect(script.failure?.message.contains("--ignore-server-checksums") == true)
+        #expect(script.failure?.message.contains(Remedy.ignoredChecksums.rawValue) == true)
     }
 
     @Test("with a checksum of the user, bytes that do not match their response twice are verified by it")

@@ -89,7 +89,7 @@ struct TransferMirrorTests {
         var script = try begun(2, mirrors: 1)
         script.answer(script.plans[1], 200, [("Content-Length", "\(TransferScript.length)"), ("ETag", "\"b\"")])
         let notice = try #require(script.notices(.sourceLeftOut).first)
-        #expect(notice.message.contains("is not used (--checksum allows such mirrors)"))
+        #expect(notice.message.contains("is not used (to use such mirrors, \(Remedy.checksum))"))
         var other = try begun(2, mirrors: 1)
         other.answer(other.plans[1], 200, [("Content-Length", "5"), ("ETag", "\"b\"")])
         #expect(other.notices(.sourceLeftOut).first?.message.contains("different version of the file") == true)

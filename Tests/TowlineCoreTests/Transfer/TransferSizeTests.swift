@@ -29,7 +29,7 @@ struct IgnoredLengthTests {
         var script = try written()
         script.end(.complete(.closed))
         #expect(script.machine.ledger.completeLength == 1_000 && script.machine.phase == .publishing)
-        #expect(script.notices(.unverified).map(\.message).allSatisfy { $0.contains("--ignore-length") })
+        #expect(script.notices(.unverified).map(\.message).allSatisfy { $0.contains(Remedy.ignoredLength.sentence) })
         #expect(script.notices(.unverified).count == 1)
     }
 

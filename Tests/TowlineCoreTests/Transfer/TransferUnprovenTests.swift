@@ -121,7 +121,7 @@ import TowlineCore
         let failure = script.failure
         #expect(published(script) == nil)
         #expect(failure?.code == .lengthUnproven && script.plans.count <= 8)
-        #expect(failure?.message.contains("--checksum") == true)
+        #expect(failure?.message.contains(Remedy.checksum.rawValue) == true)
     }
 
     @Test func aChecksumProvesAnEndWithoutCloseNotify() throws {

@@ -13,7 +13,7 @@ import TowlineCore
         script.endCancelled()
         let failure = script.failure
         #expect(failure?.code == .transient && script.plans.count == 1)
-        #expect(failure?.message.contains("--max-wait") == true)
+        #expect(failure?.message.contains(Remedy.longerWait.rawValue) == true)
         #expect(failure?.message.contains(DurationText.inSentence(.seconds(seconds))) == true)
         #expect(script.notices(.retrying).isEmpty)
     }
@@ -58,7 +58,7 @@ import TowlineCore
         }
         #expect(script.plans.count == 1 && script.ending == nil)
         let notices = script.notices(.waiting).map(\.message)
-        #expect(notices.count == 1 && notices[0].contains("--head-timeout"))
+        #expect(notices.count == 1 && notices[0].contains(Remedy.headTimeout.rawValue))
     }
 
     @Test func theStallTimeoutCountsFromTheHeadOn() throws {

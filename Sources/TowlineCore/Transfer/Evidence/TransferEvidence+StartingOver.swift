@@ -9,12 +9,12 @@ extension TransferEvidence {
 
     /// The reason, shown in messages to the user, why a download that ignores Content-Length cannot be resumed.
     static let ignoredLength =
-        "the server's Content-Length is ignored (--ignore-length), so only the whole file can be requested"
+        "\(Remedy.ignoredLength), so only the whole file can be requested"
 
     /// The reason, shown to the user, why bytes cannot be joined to the written ones if the server sends no validator.
     static let noProof =
         "the server sends no strong ETag or date to prove that the file is unchanged"
-        + " (--checksum or --unsafe-resume allows resuming)"
+        + " (to resume, \(Remedy.checksum) or \(Remedy.unsafeResume))"
 
     /// `true` if the server, as far as is known, sends no ranges, so that an interruption restarts the download.
     var lacksRanges: Bool {
@@ -54,7 +54,7 @@ extension TransferEvidence {
             (ledger.completeLength ?? .max) >= Self.worthSaying
         else { return [] }
         ranges.hasAnnouncedRestart = true
-        let wayOut = lacksRanges ? "" : ". To resume anyway, use --checksum or --unsafe-resume"
+        let wayOut = lacksRanges ? "" : ". To resume anyway, \(Remedy.checksum) or \(Remedy.unsafeResume)"
         let text = "\(reason). An interrupted download restarts from the beginning\(wayOut)"
         return [.notice(TransferNotice(.info, .singleStream, text))]
     }

@@ -130,7 +130,7 @@ struct TransferPatience: Sendable {
     ) -> Reaction {
         let isSamePlace = lastBreakAt == position
         lastBreakAt = position
-        let hint = "it ended at the same byte as before, so the server's Content-Length may be wrong (--ignore-length)"
+        let hint = "it ended at the same byte as before, so \(Remedy.wrongLength)"
         let reason = isSamePlace ? "\(reason): \(hint)" : reason
         let tries = discards + 1
         let allowed = terms.retry.allowedTries(limit: nil)
@@ -156,8 +156,8 @@ struct TransferPatience: Sendable {
         return TowlineError(
             .transient,
             "\(url): the server asks for a pause of \(DurationText.inSentence(wait)) before the next request"
-                + " (Retry-After). Run the same command again after that time, or use --max-wait to wait longer than"
-                + " \(DurationText.inSentence(longest))")
+                + " (Retry-After). Start the download again after that time, or"
+                + " \(Remedy.longerWait) than \(DurationText.inSentence(longest))")
     }
 
     /// The time without a response after which the user gets a notice that the transfer waits for the server.
@@ -172,8 +172,8 @@ struct TransferPatience: Sendable {
         announcedSilence = attempt.id
         let limit = DurationText.inSentence(terms.headTimeout)
         let text =
-            "the server has not responded for \(DurationText.inSentence(Self.silence)). Waiting for its response, once"
-            + " connected for up to \(limit) (--head-timeout)"
+            "the server has not responded for \(DurationText.inSentence(Self.silence)). Once connected,"
+            + " \(Remedy.headTimeout) is \(limit)"
         return [.notice(TransferNotice(.info, .waiting, text))]
     }
 

@@ -23,13 +23,13 @@ package enum RedirectPolicy {
             throw TowlineError(
                 .redirectRefused,
                 "\(source): too many redirects (limit: \(terms.options.maximumRedirects)), the last one to \(target)."
-                    + " Check the URL, or raise the limit with --max-redirects")
+                    + " Check the URL, or \(Remedy.moreRedirects)")
         }
         if url.scheme == .https, target.scheme == .http, !terms.options.allowsDowngrade {
             throw TowlineError(
                 .redirectRefused,
                 "\(source): the server redirects from https to the unencrypted URL \(target)."
-                    + " The redirect was not followed. Use --allow-downgrade to follow such redirects")
+                    + " The redirect was not followed. To follow it, \(Remedy.unencrypted)")
         }
         return target
     }

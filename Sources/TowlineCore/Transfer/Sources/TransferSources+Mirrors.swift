@@ -50,7 +50,7 @@ extension TransferSources {
             }
             let text =
                 "this mirror sends a different ETag, so it may have a different file and is not used"
-                + " (--checksum allows such mirrors)"
+                + " (to use such mirrors, \(Remedy.checksum))"
             return work.dismiss(id) + leaveOut(index, text, &work)
         case .askWithoutRange(let reason), .rangeRefused(let reason), .weakened(let reason), .webPage(let reason),
             .conditionRefused(let reason):

@@ -29,8 +29,8 @@ extension TowlineError {
         let wayOut =
             terms.isStream
             ? "The bytes were already written to the output. Discard the output and download again"
-            : "The file was not saved under its final name. Download again, or use --ignore-server-checksums if the"
-                + " server's checksum may be wrong"
+            : "The file was not saved under its final name. Download again, or"
+                + " \(Remedy.ignoredChecksums) if they may be wrong"
         return TowlineError(
             .checksumMismatch,
             "\(url): \(subject) not match the checksum that the server sent\(named(field))\(values). \(wayOut)")
@@ -45,8 +45,8 @@ extension TowlineError {
         TowlineError(
             .lengthUnproven,
             "\(url): the server ended the response after \(ByteCountText.format(length)) without sending its length"
-                + " and without closing TLS (close_notify), so the output may be incomplete. Use --checksum to verify it."
-                + " With -o FILE, another request confirms the length")
+                + " and without closing TLS (close_notify), so the output may be incomplete."
+                + " To verify it, \(Remedy.checksum). With a \(Remedy.fileTarget), another request confirms the length")
     }
 
     /// Returns the error for a file of unknown length if each of several (`count`) responses ended at another length.
@@ -54,7 +54,8 @@ extension TowlineError {
         TowlineError(
             .lengthUnproven,
             "\(url): each of \(count) responses ended at another length, and the server does not send the length of"
-                + " the file, so the file may be incomplete. Use --checksum to verify the file, or try again later")
+                + " the file, so the file may be incomplete. To verify the file, \(Remedy.checksum), or try again later"
+        )
     }
 
     /// Returns the error for a file that changed on the server during a download whose restart the user forbade.
@@ -62,7 +63,7 @@ extension TowlineError {
         TowlineError(
             .changedOnServer,
             "\(url): \(reason). The bytes downloaded so far are kept."
-                + " Use --if-changed restart to discard them and download the new version")
+                + " To discard them, \(Remedy.startingOver)")
     }
 
     /// Returns the error for a download to a stream, such as standard output, that would have to restart. `isChange`:
@@ -90,8 +91,8 @@ extension TowlineError {
         let size = length.map { "\($0) bytes" } ?? "more than the limit"
         return TowlineError(
             .fileTooLarge,
-            "the file has \(size), and the limit is \(most) bytes (--max-size). "
-                + (terms.isStream ? "The output is incomplete. " : "") + "Raise the limit to download the file")
+            "the file has \(size), and the limit is \(most) bytes. "
+                + (terms.isStream ? "The output is incomplete. " : "") + "To download it, \(Remedy.largerFile)")
     }
 }
 

@@ -83,10 +83,10 @@ package struct TransferNotice: Hashable, Sendable {
         }
         let reason =
             isIgnored
-            ? "Its Content-Length was ignored (--ignore-length)" : "The server did not send the length of the file"
+            ? Remedy.ignoredLength.sentence : "The server did not send the length of the file"
         return TransferNotice(
             .warning, .unverified,
-            "\(end). \(reason), so the downloaded file may be incomplete. Use --checksum to verify the file")
+            "\(end). \(reason), so the downloaded file may be incomplete. To verify the file, \(Remedy.checksum)")
     }
 }
 
@@ -129,7 +129,7 @@ extension TransferNotice {
         let size = ByteCountText.format(count)
         let text =
             "restarting from the beginning: the \(size) downloaded so far are not trusted, because they came over http or"
-            + " from a copied part file. To keep such bytes, start with the checksum of the file (--checksum)"
+            + " from a copied part file. To keep such bytes, \(Remedy.checksum)"
         return TransferNotice(.warning, .restarted, text)
     }
 }
