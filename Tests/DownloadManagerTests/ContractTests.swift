@@ -314,7 +314,10 @@ import Towline
             for await _ in snapshots {}
             for await _ in events {}
             await expect(.closed) { _ = try await waiter.value }
-            await expect(.closed) { _ = try await download.snapshot }
+            let error = await #expect(throws: TowlineError.self) { _ = try await download.snapshot }
+            #expect(error?.code == .closed && error?.recoverySuggestion != nil)
+            #expect(error.map { $0.message.contains("close()") } == false, "a message is for users of the app")
+            #expect(error.map { String(reflecting: $0).contains("Create a new Downloader") } == true)
             await expect(.closed) { try await download.pause() }
             await expect(.closed) { _ = try await manager.add(try bench.request("fast")) }
             await expect(.closed) { _ = try await manager.page(DownloadQuery()) }

@@ -27,6 +27,6 @@ extension TowlineError {
     /// The error `closed`, for calls after the end of a manager.
     package static let managerClosed = TowlineError(
         .closed,
-        "the downloader is closed: the app has called close(), or towd is stopping. "
-            + "Create a new Downloader, or start towd again")
+        "the list of downloads is closed, because the program that runs the downloads is ending. "
+            + "Start that program again")
 }

@@ -3,7 +3,7 @@ public import TowlineCore
 
 /// Texts about an error for an alert of an app. They are in English; ``TowlineCore/TowlineError/code`` is the key for
 /// translations.
-extension TowlineError: LocalizedError {
+extension TowlineError: LocalizedError, CustomDebugStringConvertible {
     /// The error message: what happened, with the file or URL, the reason and a remedy, the same text as `message`.
     public var errorDescription: String? { message }
 
@@ -12,6 +12,17 @@ extension TowlineError: LocalizedError {
 
     /// A suggestion to the user how to solve the problem, in one sentence; `nil` if no action helps.
     public var recoverySuggestion: String? { networkFailure.flatMap { Self.advice[$0] } ?? Self.texts[code]?.advice }
+
+    /// The code, the message and the status code of the response. For an error that only the code of the app can prevent,
+    /// also a hint for its developer.
+    public var debugDescription: String {
+        let status = status.map { " (HTTP status \($0))" } ?? ""
+        return "\(code): \(message)\(status)" + (Self.developerHints[code].map { ". \($0)" } ?? "")
+    }
+
+    private static let developerHints: [Code: String] = [
+        .closed: "The app called close() or released the last reference to the manager. Create a new Downloader"
+    ]
 
     private static let texts: [Code: (reason: String, advice: String?)] = [
         .unusableURL: ("The link is not valid.", "Check the link."),
@@ -42,7 +53,7 @@ extension TowlineError: LocalizedError {
         .cancelled: ("The download was cancelled.", nil),
         .unknownDownload: ("The download is no longer in the list.", "Add the link again."),
         .illegalTransition: ("The download cannot do this now.", nil),
-        .closed: ("The downloader is closed.", nil),
+        .closed: ("The list of downloads is closed.", "Start the program again."),
         .registryBusy: ("Another program uses the list of downloads.", "Close the other program."),
         .registryFailure: ("The list of downloads cannot be read or written.", "Check the disk."),
         .unsupportedRegistry: ("A newer version of the program wrote the list of downloads.", "Update the program."),
