@@ -34,6 +34,11 @@ public struct Download: Sendable, Identifiable, Hashable {
         get async throws(TowlineError) { try await manager.snapshot(of: id) }
     }
 
+    /// The ``DownloadSnapshot/displayName`` of the current snapshot: a name of the download for people.
+    public var displayName: String {
+        get async throws(TowlineError) { try await snapshot.displayName }
+    }
+
     /// The current snapshot, followed by a new snapshot after each change.
     ///
     /// While bytes arrive, a snapshot is delivered every ``Downloader/Configuration/snapshotInterval``. The sequence

@@ -36,6 +36,8 @@ import Towline
             #expect(snapshot.source == bench.link("slow") && snapshot.directory == bench.downloads.path)
             #expect(snapshot.group == "films" && snapshot.metadata == ["key": "value"] && snapshot.priority == 3)
             #expect(snapshot.heldBytes == 0 && snapshot.error == nil && snapshot.endedAt == nil)
+            #expect(snapshot.name == nil && snapshot.displayName == "slow")
+            #expect(try await download.displayName == "slow")
             #expect(try await download.request.url == request.url)
             #expect(try await bench.manager.snapshots(of: [download]) == [snapshot])
         }

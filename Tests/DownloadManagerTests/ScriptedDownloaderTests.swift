@@ -107,6 +107,18 @@ import TowlineTesting
         #expect(failed.error != nil && failed.reason == failed.error?.message)
     }
 
+    @Test(
+        arguments: [
+            ("https://example.org/a/film.mp4?key=1", nil, "film.mp4"), ("https://example.org/", nil, "example.org"),
+            ("https://example.org/watch", "film.mp4", "film.mp4"), ("https://example.org/a%0Ab", nil, "a\\x0ab"),
+        ] as [(String, String?, String)])
+    func aDownloadHasANameForPeople(_ source: String, _ name: String?, _ expected: String) throws {
+        let id = try #require(DownloadID("01ARZ3NDEKTSV4RRFFQ69G5FAV"))
+        var snapshot = DownloadSnapshot(id: id, source: source, directory: "/tmp")
+        snapshot.name = name
+        #expect(snapshot.displayName == expected)
+    }
+
     /// Only the process that runs a download has its bytes.
     @Test func contentIsRefusedWithAReason() async throws {
         let download = try await add(to: ScriptedDownloader())

@@ -73,6 +73,12 @@ public struct DownloadSnapshot: Hashable, Sendable, Identifiable, Codable {
         return min(1, Double(heldBytes) / Double(completeLength))
     }
 
+    /// A name of the download for people: the name of the file; while that is unknown, the last path component of the
+    /// URL, or its host. Control characters in the URL are replaced.
+    public var displayName: String {
+        name ?? TerminalSafeText.make((try? HTTPURL(parsing: source))?.displayName ?? source)
+    }
+
     /// The final URL of the file; `nil` while the name is unknown.
     ///
     /// The file does not exist before the state is `finished`.

@@ -100,6 +100,9 @@ package struct HTTPURL: Hashable, Sendable {
         return isPlain ? last : PercentEncoding.decoded(last).flatMap { String(validating: $0, as: UTF8.self) } ?? last
     }
 
+    /// A short name of the URL for people: its last path component, or its host. Untrusted text.
+    package var displayName: String { lastPathComponent ?? host }
+
     /// Creates a URL from components that were checked and normalized. Throws `unusableURL` if the URL is too long.
     init(origin: Origin, userInfo: String?, pathAndQuery: String) throws(TowlineError) {
         self.origin = origin

@@ -8,7 +8,7 @@ enum Phrases {
     /// host.
     static func name(of options: DownloadOptions) -> String {
         if case .file(_, let name?) = options.target { return name }
-        return options.url.lastPathComponent ?? options.url.host
+        return options.url.displayName
     }
 
     /// Formats a fraction from 0 to 1, such as `42%`. Rounds down: 100% means complete.

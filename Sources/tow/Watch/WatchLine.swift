@@ -39,7 +39,7 @@ struct WatchLine {
 
     /// Returns the short name of a download: its file name, else the last component of its URL. Safe to print.
     static func name(_ download: Wire.Download) -> String {
-        let guess = download.name ?? (try? HTTPURL(parsing: download.url))?.lastPathComponent
+        let guess = download.name ?? (try? HTTPURL(parsing: download.url))?.displayName
         return TerminalSafeText.make(guess ?? download.url)
     }
 
