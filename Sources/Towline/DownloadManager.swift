@@ -137,6 +137,12 @@ extension DownloadManager {
         }
     }
 
+    /// Returns the handle of a download from its snapshot, for example from a row of ``downloads(_:)``.
+    ///
+    /// Does not check that the list still contains the download: the calls of the handle throw `unknownDownload` if it
+    /// was removed.
+    public func download(of snapshot: DownloadSnapshot) -> Download { Download(id: snapshot.id, manager: self) }
+
     /// The snapshots (state and progress) of all downloads that match the query, in its order. Sends no request to any
     /// server of files.
     ///

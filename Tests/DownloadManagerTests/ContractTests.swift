@@ -254,6 +254,10 @@ import Towline
             var ids: [DownloadID] = []
             for try await snapshot in bench.manager.downloads(query) { ids.append(snapshot.id) }
             #expect(ids == [added[4], added[0], added[1], added[2], added[3]].map(\.id))
+            for try await snapshot in bench.manager.downloads(query) {
+                try await bench.manager.download(of: snapshot).setMetadata(["row": snapshot.displayName])
+            }
+            #expect(try await added[3].snapshot.metadata == ["row": "file"])
             (query.group, query.descending, query.order) = ("a", true, .added)
             let page = try await bench.manager.page(query)
             #expect(page.downloads.map(\.id) == [added[2].id, added[1].id] && page.next != nil)
