@@ -293,7 +293,7 @@ let package = Package(
             name: "WebPageTests", dependencies: ["FaultServer", "TestServers", "towd"],
             exclude: [
                 "access_test.py", "api_document.py", "api_document.toml", "browser.py", "long_list_test.py",
-                "page_test.py", "support.py", "upkeep_test.py",
+                "page_test.py", "support.py", "tabs_test.py", "upkeep_test.py",
             ], swiftSettings: unmeasured),
         .testTarget(
             name: "FaultServerTests", dependencies: ["FaultServer", "ShapingProxy"], swiftSettings: unmeasured),

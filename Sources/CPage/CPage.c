@@ -106,6 +106,9 @@ static const unsigned char settings_js[] = {
 static const unsigned char store_js[] = {
 #embed "../TowlineService/Page/store.js"
 };
+static const unsigned char stream_js[] = {
+#embed "../TowlineService/Page/stream.js"
+};
 static const unsigned char timeline_js[] = {
 #embed "../TowlineService/Page/timeline.js"
 };
@@ -153,6 +156,7 @@ static const cpage_file files[] = {
     FILE_OF("segments.js", segments_js),
     FILE_OF("settings.js", settings_js),
     FILE_OF("store.js", store_js),
+    FILE_OF("stream.js", stream_js),
     FILE_OF("timeline.js", timeline_js),
     FILE_OF("wordsChinese.js", wordsChinese_js),
     FILE_OF("wordsEnglish.js", wordsEnglish_js),

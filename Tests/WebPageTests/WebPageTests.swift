@@ -15,10 +15,13 @@ struct WebPageTests {
         let towd = try await Self.service(folder, port: port)
         let token = folder.read("state/token").trimmingCharacters(in: .whitespacesAndNewlines)
         let run = try await PythonProgram(
-            ["-m", "unittest", "-v", "page_test", "adding_test", "upkeep_test", "access_test", "long_list_test"],
+            [
+                "-m", "unittest", "-v", "page_test", "adding_test", "upkeep_test", "access_test", "tabs_test",
+                "long_list_test",
+            ],
             in: folder,
             environment: [
-                "TOWLINE_PAGE": "http://127.0.0.1:\(port)/#token=\(token)",
+                "TOWLINE_PAGE": "http://127.0.0.1:\(port)/", "TOWLINE_TOKEN": token,
                 "TOWLINE_FILES": "http://127.0.0.1:\(files.port)", "TOWLINE_LOG": folder.path + "/log",
                 "TOWLINE_AXE": PythonProgram.fetched + "/axe/axe.min.js",
                 "TOWLINE_PICTURES": PythonProgram.fetched + "/page-pictures",
@@ -50,6 +53,8 @@ struct WebPageTests {
             [
                 "--state", folder.path + "/state", "--downloads", folder.path + "/downloads",
                 "--socket", folder.path + "/towd.sock", "--listen", "127.0.0.1:\(port)", "--config", configuration,
+                // The name is not a secure context, as the page of a server in a local network.
+                "--host", "nas.test",
             ], port: port, log: folder.path + "/towd.log")
     }
 }

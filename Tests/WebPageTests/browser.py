@@ -55,6 +55,8 @@ class Browser:
                 "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
                 "--disable-background-networking", "--disable-component-update", "--lang=en-US",
                 f"--user-data-dir={self.profile.name}", f"--window-size={width},{height}", "--hide-scrollbars",
+                # A page under this name is not a secure context, as that of a server in a local network.
+                "--host-resolver-rules=MAP nas.test 127.0.0.1",
             ],
         }
         capabilities = {
@@ -97,6 +99,26 @@ class Browser:
     def open(self, address):
         """Goes there and waits until it has loaded."""
         self.call("POST", "/url", {"url": address})
+
+    def tab(self):
+        """The current tab."""
+        return self.call("GET", "/window")
+
+    def open_tab(self):
+        """Opens another tab and goes there."""
+        handle = self.call("POST", "/window/new", {"type": "tab"})["handle"]
+        self.switch(handle)
+        return handle
+
+    def switch(self, handle):
+        """Goes to a tab."""
+        self.call("POST", "/window", {"handle": handle})
+
+    def close_tab(self, handle, then):
+        """Closes a tab and goes to another one."""
+        self.switch(handle)
+        self.call("DELETE", "/window")
+        self.switch(then)
 
     def reload(self):
         """Loads the page again."""

@@ -461,7 +461,9 @@ class Page(PageTestCase):
         self.browser.devtools("Network.enable")
         self.browser.devtools("Network.setBlockedURLs", urls=["*/api/v1/events*"])
         try:
-            self.visit("")
+            # The devtools of a tab block no request of a worker.
+            with self.without_shared_workers():
+                self.visit("")
             self.browser.wait("the banner", "return !document.querySelector('#banner').hidden")
             self.row("there.bin")
         finally:

@@ -2,7 +2,8 @@
 
 The environment names what was started for them (`WebPageTests.swift` does that):
 
-    TOWLINE_PAGE       the page's address with its token, as towd prints it
+    TOWLINE_PAGE       the page's address
+    TOWLINE_TOKEN      the access token
     TOWLINE_FILES      the file server: /slow/… is 1 GiB, /mapped/… 256 MiB, at a rate; /small/… is 64 KiB
     TOWLINE_LOG        the file server's log
     TOWLINE_AXE        axe.min.js
@@ -11,6 +12,7 @@ The environment names what was started for them (`WebPageTests.swift` does that)
 
 import atexit
 import concurrent.futures
+import contextlib
 import functools
 import http.client
 import json
@@ -22,11 +24,11 @@ import urllib.parse
 
 from browser import PATIENCE, Browser, settled
 
-PAGE = os.environ["TOWLINE_PAGE"]
+ADDRESS = os.environ["TOWLINE_PAGE"]
+TOKEN = os.environ["TOWLINE_TOKEN"]
 FILES = os.environ["TOWLINE_FILES"].rstrip("/")
 LOG = os.environ["TOWLINE_LOG"]
 PICTURES = os.environ.get("TOWLINE_PICTURES")
-ADDRESS, TOKEN = PAGE.split("#token=")
 
 
 @functools.cache
@@ -143,12 +145,26 @@ class PageTestCase(unittest.TestCase):
             ".filter((name) => new URL(name).origin !== location.origin)")
         self.assertEqual(elsewhere, [], "the page asked another host")
 
-    def visit(self, fragment=f"#token={TOKEN}"):
-        """Opens the page and waits until it has read the list."""
+    def visit(self, fragment=None, address=ADDRESS):
+        """Opens the page, signed in by a link unless there is another fragment, and waits until it has read the list."""
         # A change of the fragment alone loads nothing.
         self.browser.open("about:blank")
-        self.browser.open(ADDRESS + fragment)
+        self.browser.open(address + (self.sign_in_fragment() if fragment is None else fragment))
         self.listed()
+
+    @contextlib.contextmanager
+    def without_shared_workers(self):
+        """Pages that are opened inside have no shared workers, as in some browsers of phones."""
+        source = "delete globalThis.SharedWorker"
+        script = self.browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=source)
+        try:
+            yield
+        finally:
+            self.browser.devtools("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
+
+    def sign_in_fragment(self):
+        """The end of a link that signs in once."""
+        return "#code=" + self.service.call("POST", "session/codes")["code"]
 
     def listed(self):
         self.browser.wait("the list", "return document.querySelector('.row') || !document.querySelector('#empty').hidden")

@@ -108,9 +108,17 @@ export class Header {
     setText(byId("sentence"), this.sentence(totals));
     byId("pause-all").disabled = sum(["active", "queued", "waiting"]) === 0;
     byId("resume-all").disabled = (counts.paused ?? 0) === 0;
-    const title = running ? `${count(running)} · ${rate(current)} – Towline` : "Towline";
-    if (document.title !== title) document.title = title;
+    this.showTitle();
     this.paint();
+  }
+
+  /** Shows in the title of the tab the number of active downloads and their rate, or that the connection is lost. */
+  showTitle() {
+    const { counts = {}, rate: current = 0 } = this.store.totals ?? {};
+    const isLost = document.body.classList.contains("unheard");
+    const running = counts.active ? `${count(counts.active)} · ${rate(current)}` : "";
+    const title = [isLost ? t("titleLost") : running, "Towline"].filter(Boolean).join(" – ");
+    if (document.title !== title) document.title = title;
   }
 
   sentence({ counts, heldBytes, completeLength }) {

@@ -5,10 +5,50 @@ import { api } from "./api.js";
 // When the browser reconnects a stream, the service replays the missed events or sends `reset`. A stream that this file
 // opens has no Last-Event-ID: `fresh` tells the listener to read the list again.
 
-/** A hidden page closes its connection after this time, because browsers allow six connections per host. */
+/** A hidden page leaves the stream after this time, because nobody reads it. */
 const hiddenAfter = 60_000;
 /** A stream without any event for this time is dead: the service sends `alive` every 10 seconds. */
 const silentAfter = 25_000;
+
+/** The event stream that all tabs share, from the worker stream.js, with the interface of an `EventSource`. */
+class SharedStream extends EventTarget {
+  constructor() {
+    super();
+    this.readyState = EventSource.CONNECTING;
+    const worker = new SharedWorker("page/stream.js", "towline-stream");
+    this.port = worker.port;
+    this.port.onmessage = ({ data: { name, data, state = EventSource.OPEN, fresh } }) => {
+      this.readyState = state;
+      this.dispatchEvent(Object.assign(new MessageEvent(name, { data }), { fresh }));
+    };
+    // The script did not load, for example because a proxy refuses it.
+    worker.addEventListener("error", () => {
+      SharedStream.isUsable = false;
+      this.readyState = EventSource.CLOSED;
+      this.dispatchEvent(new Event("error"));
+    });
+  }
+
+  close() {
+    this.readyState = EventSource.CLOSED;
+    // The worker closes the port: a port that is closed here may lose the message.
+    this.port.onmessage = null;
+    this.port.postMessage("leave");
+  }
+}
+SharedStream.isUsable = "SharedWorker" in globalThis;
+
+/** Opens the shared stream, or a stream of this tab if the browser has no shared workers or blocks the site's data. */
+function openStream() {
+  if (SharedStream.isUsable) {
+    try {
+      return new SharedStream();
+    } catch {
+      SharedStream.isUsable = false;
+    }
+  }
+  return api.events();
+}
 
 export class Live {
   /**
@@ -20,21 +60,22 @@ export class Live {
     this.state = state;
     this.wait = 1000;
     document.addEventListener("visibilitychange", () => this.visibilityChanged());
-    // A page in the back/forward cache would keep its connection, and six such pages would use up the limit.
+    // A page in the back/forward cache hears nothing.
     addEventListener("pagehide", () => this.sleep());
     addEventListener("pageshow", () => this.wake());
   }
 
   start() {
     this.stop();
-    const source = api.events();
+    const source = openStream();
     this.source = source;
     this.watch();
     let fresh = true;
-    source.addEventListener("open", () => {
+    source.addEventListener("open", (event) => {
+      if (this.source !== source) return;
       this.wait = 1000;
       this.watch();
-      this.state(true, { fresh });
+      this.state(true, { fresh: fresh || event.fresh });
       fresh = false;
     });
     source.addEventListener("error", () => this.failed(source));

@@ -153,18 +153,18 @@ function readAgain() {
 /** Shows a lost stream in the banner after a delay, so that short interruptions stay invisible. */
 function streamState(isOpen, { fresh = false, silent = false } = {}) {
   clearTimeout(streamState.timer);
-  const banner = byId("banner");
+  const show = (isLost) => {
+    byId("banner").textContent = t("connectionLost");
+    byId("banner").hidden = !isLost;
+    document.body.classList.toggle("unheard", isLost);
+    header.showTitle();
+  };
   if (isOpen) {
-    banner.hidden = true;
-    document.body.classList.remove("unheard");
+    show(false);
     if (fresh) readAgain();
     return;
   }
-  const lost = () => {
-    banner.textContent = t("connectionLost");
-    banner.hidden = false;
-    document.body.classList.add("unheard");
-  };
+  const lost = () => show(true);
   if (silent) lost();
   else streamState.timer = setTimeout(lost, streamPatience);
 }

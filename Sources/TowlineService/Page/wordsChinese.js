@@ -8,7 +8,7 @@ export const chinese = {
   pauseAll: "全部暂停", resumeAll: "全部继续", dropHere: "松开即可添加链接", close: "关闭",
   dismiss: "取消", save: "保存", saved: "已保存", set: "应用", none: "无", unknown: "未知",
   ascending: "当前为升序，按下改为降序", descending: "当前为降序，按下改为升序",
-  connectionLost: "与 towd 的连接已断开，正在重新连接……",
+  connectionLost: "与 towd 的连接已断开，正在重新连接……", titleLost: "连接已断开",
   noAnswer: "towd 没有响应。请确认 towd 正在运行，然后重试。",
 
   // 筛选、排序、合计

@@ -8,7 +8,7 @@ export const english = {
   pauseAll: "Pause all", resumeAll: "Resume all", dropHere: "Drop links to add them", close: "Close",
   dismiss: "Cancel", save: "Save", saved: "Saved", set: "Apply", none: "none", unknown: "unknown",
   ascending: "Sorted ascending. Press to sort descending", descending: "Sorted descending. Press to sort ascending",
-  connectionLost: "The connection to towd is lost. Reconnecting…",
+  connectionLost: "The connection to towd is lost. Reconnecting…", titleLost: "No connection",
   noAnswer: "towd does not respond. Check that towd is running, then try again.",
 
   // Filters, sort orders, totals
