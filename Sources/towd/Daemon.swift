@@ -45,6 +45,7 @@ enum Daemon {
             _ = chdir("/")
             let service = try await DownloadService.open(configuration)
             for notice in service.downloader.notices { say(notice) }
+            if let notice = service.token.notice { say(notice) }
             let listener = Task { await tell(service, configuration) }
             let started = configuration
             Task { for await _ in signals.reloads { reload(service, towd, started) } }

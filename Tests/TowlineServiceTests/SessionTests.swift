@@ -135,6 +135,28 @@ import Towline
         #expect(!codes.use(many[0]) && codes.use(many[1]))
     }
 
+    /// The old token and the sessions, whose file other users could probably read too, are worth nothing afterwards.
+    @Test(arguments: [0o640, 0o604] as [mode_t]) func aTokenThatOthersCanReadIsReplaced(_ mode: mode_t) async throws {
+        let first = try await ServiceSite()
+        let cookie = try await first.cookie()
+        let old = first.service.token
+        #expect(old.notice == nil)
+        try await first.stop()
+        let path = first.root.appendingPathComponent("state/token").path
+        for exposed in [path, file(first).path] { chmod(exposed, mode) }
+        let site = try await ServiceSite(root: first.root)
+        #expect(site.service.token.text != old.text)
+        #expect(site.service.token.notice?.contains(path) == true)
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == site.service.token.text + "\n")
+        #expect(try await status(site, cookie) == 401)
+        try await site.stop()
+        let third = try await ServiceSite(root: first.root)
+        #expect(third.service.token.text == site.service.token.text && third.service.token.notice == nil)
+        try await third.stop()
+    }
+
     @Test func aCookieOfATLSProxyIsSecure() async throws {
         let site = try await ServiceSite { $0.hostNames = ["nas.example"] }
         let origins: [(String?, Bool)] = [("https://nas.example", true), ("http://nas.example", false), (nil, false)]

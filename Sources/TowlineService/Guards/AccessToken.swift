@@ -9,14 +9,27 @@ package struct AccessToken: Sendable {
     package static let fileName = "token"
     private static let advice = "Remove the file and restart towd to create a new token"
 
-    /// Reads the token of a state directory, or creates a token if the file does not exist.
+    /// Path of the token file.
+    let path: String
+    /// A message to the user if the token was replaced, because other users had access to its file.
+    package let notice: String?
+
+    /// Reads the token of a state directory. Creates a token if the file does not exist, or if other users have access
+    /// to it: they may know the old token.
     ///
-    /// - Throws: `diskPermission` if the file cannot be read or created, or if other users can read it; `diskFailure`
-    ///   if the file contains no token.
+    /// - Throws: `diskPermission` if the file cannot be read or created, or if it belongs to another user;
+    ///   `diskFailure` if the file contains no token.
     package init(in directory: URL) throws(TowlineError) {
-        let path = directory.appendingPathComponent(Self.fileName, isDirectory: false).path
+        path = directory.appendingPathComponent(Self.fileName, isDirectory: false).path
         let file = PrivateFile(path: path, title: "access token file", advice: Self.advice)
-        if let text = try file.text(limit: 80) {
+        let isExposed = file.isExposed
+        notice =
+            isExposed
+            ? """
+            other users had access to the access token file \(TerminalSafeText.make(path)), so the token was replaced. \
+            Programs need the new token, and browsers must sign in again
+            """ : nil
+        if !isExposed, let text = try file.text(limit: 80) {
             guard Secret.isValid(text) else {
                 throw TowlineError(
                     .diskFailure,

@@ -9,6 +9,13 @@ struct PrivateFile: Sendable {
     /// The end of a message about a file that cannot be used, such as "Remove the file".
     let advice: String
 
+    /// True if the file belongs to this user and other users have access to it.
+    var isExposed: Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid()
+            && status.st_mode & 0o077 != 0
+    }
+
     /// Reads the file and returns its text without white space at both ends, or `nil` if the file does not exist.
     ///
     /// - Parameter limit: the maximum number of bytes that are read.

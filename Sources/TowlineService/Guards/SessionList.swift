@@ -36,7 +36,10 @@ final class SessionList: Sendable {
             path: directory.appendingPathComponent(Self.fileName, isDirectory: false).path, title: "sessions file",
             advice: "Remove the file and restart towd; all browsers must then sign in again")
         var known: [String: Session] = [:]
-        if let text = try file.text(limit: Self.maximumFile) {
+        // No session belongs to a replaced token, and others may have read this file too.
+        if token.notice != nil {
+            try file.remove()
+        } else if let text = try file.text(limit: Self.maximumFile) {
             if let sessions = Self.parse(text, token) { known = sessions } else { try file.remove() }
         }
         self.token = token
