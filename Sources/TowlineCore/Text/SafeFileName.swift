@@ -31,14 +31,20 @@ package enum SafeFileName {
         let bytes = suggestion.utf8
         let lastSeparator = bytes.lastIndex { $0 == 0x2F || $0 == 0x5C }
         var scalars = Array(suggestion.unicodeScalars[(lastSeparator.map(bytes.index(after:)) ?? bytes.startIndex)...])
-        scalars.removeAll(where: isInvisible)
-        scalars = trimmed(scalars)
+        scalars.removeAll { isInvisible($0) && !isJoiner($0) }
+        scalars = trimmed(withoutLooseJoiners(scalars))
         if !isOfURL, isDriveLetter(scalars) { scalars = trimmed(Array(scalars.dropFirst(2))) }
         guard !scalars.isEmpty else { return nil }
         var name = ""
         name.unicodeScalars.append(contentsOf: scalars.map { isReserved($0, isOfURL) ? "_" : $0 })
         // Shortening comes first, because a shortened name may be the name of a device.
         name = shortened(name)
+        if name.unicodeScalars.contains(where: isJoiner) {
+            // A joiner at the end of a shortened name joins nothing.
+            var joined = String.UnicodeScalarView()
+            joined.append(contentsOf: withoutLooseJoiners(Array(name.unicodeScalars)))
+            name = String(joined)
+        }
         if isDeviceName(name) { name = shortened("_" + name) }
         return withoutOwnSuffix(name)
     }
@@ -110,6 +116,18 @@ package enum SafeFileName {
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: return true
         default: return scalar.properties.isDefaultIgnorableCodePoint || scalar.properties.isNoncharacterCodePoint
         }
+    }
+
+    /// Returns whether a character is U+200C or U+200D, which words in Persian and Hindi and many emoji need.
+    private static func isJoiner(_ scalar: Unicode.Scalar) -> Bool { scalar == "\u{200C}" || scalar == "\u{200D}" }
+
+    /// Returns the characters without joiners that are not between two characters that can join. Such a joiner is
+    /// invisible, and two names that differ by it look the same.
+    private static func withoutLooseJoiners(_ scalars: [Unicode.Scalar]) -> [Unicode.Scalar] {
+        func joins(_ index: Int) -> Bool {
+            scalars.indices.contains(index) && !scalars[index].isASCII && !isJoiner(scalars[index])
+        }
+        return scalars.indices.filter { !isJoiner(scalars[$0]) || joins($0 - 1) && joins($0 + 1) }.map { scalars[$0] }
     }
 
     /// Returns the characters of a suggested file name without dots, dashes and white space at the beginning (hidden

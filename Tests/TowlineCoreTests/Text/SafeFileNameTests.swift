@@ -22,6 +22,8 @@ struct SafeFileNameTests {
             ("a\u{1B}[31mb", "a[31mb"),
             ("a\u{9B}b\u{7F}c\u{0}d\r\ne", "abcde"), ("a\u{2028}b\u{2029}c", "abc"), ("\u{200E}.bashrc", "bashrc"),
             ("a\u{E0041}b", "ab"),
+            ("می\u{200C}روم.mp4", "می\u{200C}روم.mp4"), ("👩\u{200D}💻.png", "👩\u{200D}💻.png"),
+            ("a\u{200C}b\u{200D}c", "abc"), ("\u{200D}.bashrc", "bashrc"), ("م\u{200C}\u{200D}ر\u{200C}.x", "مر.x"),
             ("%2e%2e%2fx", "%2e%2e%2fx"), ("a.tow", "a_tow"), ("a.tow-journal", "a_tow-journal"),
             ("a.TOW-bad", "a_TOW-bad"),
             ("a.tow.zip", "a.tow.zip"), ("a.town", "a.town"), ("a.tow\u{200B}", "a_tow"), ("a.tow.", "a_tow"),
