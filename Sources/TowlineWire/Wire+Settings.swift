@@ -119,6 +119,15 @@ extension Wire {
         }
     }
 
+    /// How to sign in on the web page.
+    package struct SignInHelp: Hashable, Sendable, Codable {
+        /// Path of the file with the access token; `nil` for a client on another machine.
+        package var tokenFile: String?
+
+        /// Creates a value.
+        package init(tokenFile: String?) { self.tokenFile = tokenFile }
+    }
+
     /// A code that signs a browser in on the web page once: `PAGE#code=CODE`.
     package struct SignInCode: Hashable, Sendable, Codable {
         /// Code, 64 hexadecimal digits.

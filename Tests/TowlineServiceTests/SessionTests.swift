@@ -135,6 +135,22 @@ import Towline
         #expect(!codes.use(many[0]) && codes.use(many[1]))
     }
 
+    /// The page names the file to a browser on this machine only.
+    @Test func thePathOfTheTokenFileIsToldToThisMachine() async throws {
+        let site = try await ServiceSite { $0.hostNames = ["nas.example"] }
+        let path = site.root.appendingPathComponent("state/token").path
+        func told(_ fields: [String: String]) async throws -> String? {
+            try await site.askOverTCP("GET", "/session", fields).object["tokenFile"] as? String
+        }
+        #expect(try await told(["Host": "127.0.0.1"]) == path)
+        #expect(try await told(["Host": "localhost:6880"]) == path)
+        #expect(try await told(["Host": "nas.example"]) == nil)
+        for name in ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP"] {
+            #expect(try await told(["Host": "127.0.0.1", name: "192.0.2.1"]) == nil, "\(name)")
+        }
+        try await site.stop()
+    }
+
     /// The old token and the sessions, whose file other users could probably read too, are worth nothing afterwards.
     @Test(arguments: [0o640, 0o604] as [mode_t]) func aTokenThatOthersCanReadIsReplaced(_ mode: mode_t) async throws {
         let first = try await ServiceSite()

@@ -12,6 +12,11 @@ struct SessionRoutes: Sendable {
     private static let maximumBody = 4 << 10
 
     func add(to table: inout RouteTable) {
+        // Public: the page asks before the sign-in.
+        table.add(.get, Wire.base + "/session") { request, context in
+            let isHere = context.isLocal && Self.isDirect(request)
+            return try Answer.json(Wire.SignInHelp(tokenFile: isHere ? token.path : nil))
+        }
         table.add(.post, Wire.base + "/session") { request, _ in
             switch try await Answer.read(Wire.Session.self, from: request, limit: Self.maximumBody) {
             case .token(let text):
@@ -35,6 +40,15 @@ struct SessionRoutes: Sendable {
             try sessions.end(Gate.cookies(of: request))
             return Self.answer(request, cookie: "", lifetime: 0)
         }
+    }
+
+    /// Returns false if a proxy in front of the service says that it forwards the request: the client of the proxy may
+    /// be anywhere. The `Host` field of a client on this machine names the machine.
+    private static func isDirect(_ request: Request) -> Bool {
+        let fields = ["Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"].compactMap { HTTPField.Name($0) }
+        guard !fields.contains(where: { request.headers[$0] != nil }) else { return false }
+        let host = request.head.authority.flatMap { ServedName($0)?.name } ?? ""
+        return host == "localhost" || host == "[::1]" || ServiceContext.isLoopback(host)
     }
 
     private static func refusal(_ message: String) -> HTTPError {
