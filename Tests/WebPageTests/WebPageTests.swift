@@ -16,7 +16,8 @@ struct WebPageTests {
         let token = folder.read("state/token").trimmingCharacters(in: .whitespacesAndNewlines)
         let run = try await PythonProgram(
             [
-                "-m", "unittest", "-v", "page_test", "adding_test", "upkeep_test", "access_test", "tabs_test",
+                "-m", "unittest", "-v", "page_test", "adding_test", "upkeep_test", "access_test", "everyday_test",
+                "tabs_test",
                 "long_list_test",
             ],
             in: folder,

@@ -27,7 +27,7 @@ class BrowserError(Exception):
 class Browser:
     """One browser with one window. `close` ends both it and its driver."""
 
-    def __init__(self, width=1280, height=860):
+    def __init__(self, width=1280, height=860, preferences=None):
         for program in ("chromedriver", "chromium"):
             if shutil.which(program) is None:
                 raise BrowserError(f"{program} is not installed: scripts/setup-tests does that")
@@ -37,7 +37,7 @@ class Browser:
         self.session = None
         try:
             self.port = self._port()
-            self._begin(width, height)
+            self._begin(width, height, preferences or {})
         except BaseException:
             self.close()
             raise
@@ -48,9 +48,9 @@ class Browser:
                 return int(match.group(1))
         raise BrowserError("chromedriver ended before it listened")
 
-    def _begin(self, width, height):
+    def _begin(self, width, height, preferences):
         options = {
-            "binary": shutil.which("chromium"),
+            "binary": shutil.which("chromium"), "prefs": preferences,
             "args": [
                 "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
                 "--disable-background-networking", "--disable-component-update", "--lang=en-US",

@@ -357,6 +357,8 @@ class Page(PageTestCase):
         self.listed()
 
     def test_the_token_leaves_the_address(self):
+        entries = [each["url"] for each in self.browser.devtools("Page.getNavigationHistory")["entries"]]
+        self.assertEqual([each for each in entries if "token" in each or "code" in each], [])
         self.assertEqual(self.browser.run("return location.href"), ADDRESS)
         self.assertEqual(self.browser.run("return document.cookie"), "", "no script can read the session")
         kept = self.browser.run("return JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")

@@ -95,7 +95,7 @@ class AddDialog {
     this.waits = foreign;
     this.links = element("textarea", {
       id: "links", rows: 6, spellcheck: "false", autocomplete: "off", autocapitalize: "off", dir: "ltr",
-      placeholder: "https://example.com/file.iso", "aria-describedby": "links-say",
+      placeholder: t("example", { value: "https://example.com/file.iso" }), "aria-describedby": "links-say",
     });
     const draft = recallDraft();
     const given = links.map((link) => `${link}\n`).join("");
@@ -110,7 +110,7 @@ class AddDialog {
     this.send = element("button", { type: "submit", class: "primary", form: "add-form" });
     const dismiss = element("button", { type: "button", class: "quiet" }, t("dismiss"));
     const folder = element("input", {
-      type: "text", name: "directory", ...unfilled, value: recall("directory", ""), placeholder: t("downloadsFolder"),
+      type: "text", name: "directory", ...unfilled, value: recall("directory", ""), placeholder: t("defaultIs", { value: t("downloadsFolder") }),
     });
     this.form = element(
       "form", { id: "add-form" },
@@ -210,13 +210,13 @@ class AddDialog {
       element("summary", {}, t("options")),
       element(
         "div", { class: "grid" },
-        field("name", { placeholder: t("fromServer") }),
-        field("group"), field("priority", { type: "number", step: 1, placeholder: "0" }),
-        field("rateLimit", { placeholder: "10M" }), field("connections", { type: "number", min: 1, max: 128 }),
-        field("checksum", { placeholder: "sha256:…" }),
-        element("label", { class: "field" }, element("span", {}, t("add.existing")), existing),
-        area("user", { rows: 1, placeholder: t("userHint") }),
-        area("headers", { rows: 2, placeholder: "Referer: https://example.com/" })),
+        field("name", { placeholder: t("defaultIs", { value: t("fromServer") }) }),
+        field("group"), field("priority", { type: "number", step: 1, placeholder: t("defaultIs", { value: "0" }) }),
+        field("rateLimit", { placeholder: t("example", { value: "10M" }) }), field("connections", { type: "number", min: 1, max: 128, placeholder: t("defaultIs", { value: t("automatic") }) }),
+        field("checksum", { placeholder: t("example", { value: "sha256:9f86…" }) }),
+        element("label", { class: "field wide" }, element("span", {}, t("add.existing")), existing),
+        area("user", { rows: 1, placeholder: t("example", { value: "anna:secret" }) }),
+        area("headers", { rows: 2, placeholder: t("example", { value: "Referer: https://example.com/" }) })),
       check("startsPaused"), check("unpack"));
   }
 
@@ -376,6 +376,6 @@ export function takeFragment() {
   const parameters = new URLSearchParams(location.hash.slice(1));
   const [code, token] = [parameters.get("code"), parameters.get("token")];
   const asked = { proof: code ? { code } : token && { token }, links: parameters.getAll("add").flatMap(linksIn) };
-  if (asked.proof || asked.links.length) history.replaceState(null, "", location.pathname + location.search);
+  if (["code", "token", "add"].some((name) => parameters.has(name))) history.replaceState(null, "", location.pathname + location.search);
   return asked;
 }

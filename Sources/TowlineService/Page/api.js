@@ -1,5 +1,7 @@
 // The API as functions. URLs are relative to the page, so that the page works behind a proxy with a path prefix.
 
+import { t } from "./language.js";
+
 const base = "api/v1/";
 
 /** An error response of the service (RFC 9457). */
@@ -33,11 +35,20 @@ async function call(method, path, { query, body, signal } = {}) {
   throw problem;
 }
 
+/** Signs in. Throws an error with the reason if the browser does not keep the cookie of the session. */
+async function signIn(proof) {
+  await call("POST", "session", { body: proof });
+  const check = await fetch(`${base}totals`, { credentials: "same-origin", cache: "no-store" });
+  if (check.status === 401) throw new Error(t("cookiesBlocked"));
+}
+
 const one = (id) => `downloads/${encodeURIComponent(id)}`;
 
 export const api = {
   /** Signs in. `proof` is `{token}` or `{code}`. */
-  signIn: (proof) => call("POST", "session", { body: proof }),
+  signIn,
+  /** How to sign in: the path of the token file, if this browser runs on the machine of towd. */
+  signInHelp: () => call("GET", "session"),
   signOut: () => call("DELETE", "session"),
   list: (query, signal) => call("GET", "downloads", { query, signal }),
   add: (downloads) => call("POST", "downloads", { body: { downloads } }),

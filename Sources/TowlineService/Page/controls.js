@@ -13,11 +13,11 @@ export class Controls {
     Object.assign(this, { store, actions, id });
     this.say = element("p", { class: "field-note", role: "alert" });
     this.priority = this.field("priority", { type: "number", step: 1, inputmode: "numeric" });
-    this.rateLimit = this.field("rateLimit", { placeholder: t("unchanged"), autocomplete: "off" });
-    this.connections = this.field("connections", { type: "number", min: 1, max: 128, placeholder: t("unchanged") });
+    this.rateLimit = this.field("rateLimit", { placeholder: t("example", { value: "10M" }), autocomplete: "off" });
+    this.connections = this.field("connections", { type: "number", min: 1, max: 128, placeholder: t("defaultIs", { value: t("automatic") }) });
     this.group = this.field("group", { autocomplete: "off", dir: "auto" });
     this.directory = this.field("directory", { autocomplete: "off", spellcheck: "false", dir: "ltr" });
-    this.link = this.field("renewedLink", { type: "url", placeholder: "https://", autocomplete: "off", spellcheck: "false" });
+    this.link = this.field("renewedLink", { type: "url", placeholder: t("example", { value: "https://example.com/file.iso" }), autocomplete: "off", spellcheck: "false" });
     this.save = element("button", { type: "submit", class: "quiet" }, t("save"));
     this.renew = element("button", { type: "submit", class: "quiet" }, t("renew"));
     const fields = [this.priority, this.rateLimit, this.connections, this.group, this.directory].map((each) => each.label);

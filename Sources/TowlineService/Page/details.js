@@ -68,6 +68,8 @@ export class Details {
   build() {
     this.name = element("bdi", {});
     this.state = element("p", { class: "details-state", dir: "auto" });
+    // The message comes from the service, in English.
+    this.message = element("p", { class: "details-message", dir: "auto", lang: "en" });
     this.bar = makeBar();
     this.big = element("span", { class: "big" });
     this.figures = element("span", { class: "figures" });
@@ -89,7 +91,7 @@ export class Details {
     setAttribute(this.panel, "aria-label", t("details"));
     this.panel.replaceChildren(
       element("header", {}, element("h2", {}, this.name), close),
-      this.state,
+      this.state, this.message,
       element("div", { class: "details-figures" }, this.big, this.figures),
       this.bar, this.buttons, this.player,
       section(t("segmentMap"), this.map.element),
@@ -188,6 +190,9 @@ export class Details {
     if (!download) return;
     setText(this.name, nameOf(download));
     setText(this.state, stateText(download));
+    const message = download.error?.message ?? download.reason ?? "";
+    setText(this.message, message);
+    this.message.hidden = message === "" || this.state.textContent.endsWith(message);
     setAttribute(this.panel, "data-state", download.state);
     setAttribute(this.bar, "aria-label", t("progressOf", { name: nameOf(download) }));
     showProgress(this.bar, download);
@@ -198,6 +203,7 @@ export class Details {
     const stage = `${download.state} ${download.followUp?.state}`;
     if (this.stage !== undefined && this.stage !== stage) this.readTimeline(this.reading);
     this.stage = stage;
+    this.map.showShare(download);
     this.showButtons(download);
     this.showPlayer(download);
     showFacts(this.facts, download);
@@ -206,7 +212,8 @@ export class Details {
   }
 
   figureWords(download) {
-    const words = [sizes(download.heldBytes, download.completeLength)];
+    // Without a complete length, the big figure is the size.
+    const words = fraction(download) === undefined ? [] : [sizes(download.heldBytes, download.completeLength)];
     if (download.rate !== undefined && download.state === "downloading") words.push(rate(download.rate));
     if (download.remaining !== undefined && download.state === "downloading") {
       words.push(t("left", { time: duration(download.remaining) }));

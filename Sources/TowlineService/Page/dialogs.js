@@ -80,19 +80,27 @@ export function showHelp() {
       "div", {},
       element("dt", {}, ...keys.split(" ").map((key) => element("kbd", {}, key))),
       element("dd", {}, t(words))));
-  return openDialog({ title: t("helpTitle"), className: "help", content: [element("dl", { class: "keys" }, ...rows)] });
+  // Focusable, so that the arrow keys scroll the list on a small screen.
+  return openDialog({ title: t("helpTitle"), className: "help", content: [element("dl", { class: "keys", tabindex: 0 }, ...rows)] });
 }
 
-/** Asks for the access token until the service accepts it. */
-export function signIn(attempt) {
+/**
+ * Asks for the access token until the service accepts it. `help()` resolves to `{tokenFile}`, the path of the token file,
+ * which is missing if this browser runs on another machine.
+ */
+export function signIn(attempt, help) {
   const field = element("input", {
     type: "password", id: "token", autocomplete: "current-password", spellcheck: "false", "aria-describedby": "token-say",
   });
   const say = element("p", { id: "token-say", class: "field-note", role: "alert" });
   const send = element("button", { type: "submit", class: "primary", form: "sign-in" }, t("signIn"));
+  const place = element("p", { id: "token-place" }, t("tokenPlace"));
+  help?.().then(({ tokenFile }) => {
+    if (tokenFile) place.replaceChildren(t("tokenFile"), " ", element("code", {}, tokenFile));
+  }, () => {}); // The general text stays.
   const form = element(
     "form", { id: "sign-in" },
-    element("p", {}, t("signInText")),
+    element("p", {}, t("signInText")), place,
     // Password managers save a password with a user name: this one is different from that of a proxy on the same host.
     element("input", { type: "text", autocomplete: "username", value: "towd", hidden: true }),
     element("label", { class: "field" }, element("span", {}, t("token")), field), say);

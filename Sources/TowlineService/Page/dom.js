@@ -43,6 +43,23 @@ export function isTyping(target) {
   return target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
 }
 
+/** Copies a text. Returns false if the browser refuses. Without TLS, only the older command is available. */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const focused = document.activeElement;
+    const field = element("textarea", { class: "hidden-words", readonly: true, value: text });
+    document.body.append(field);
+    field.select();
+    const isCopied = document.execCommand("copy");
+    field.remove();
+    focused?.focus({ preventScroll: true });
+    return isCopied;
+  }
+}
+
 const colours = new Map();
 
 /** Calls `listener` when the colour scheme changes, because a canvas must then be painted again. */

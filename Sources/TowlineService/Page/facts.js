@@ -3,7 +3,6 @@
 import { element, setText } from "./dom.js";
 import { bytes, when } from "./format.js";
 import { t } from "./language.js";
-import { errorText } from "./row.js";
 
 /** Returns [term, text, kind] for each known value. `isolated` marks foreign text that may run in either direction. */
 function terms(download) {
@@ -11,10 +10,6 @@ function terms(download) {
   return [
     [t("fact.address"), download.url, "isolated"],
     [t("fact.directory"), download.directory, "isolated"],
-    [t("fact.error"), download.error && errorText(download)],
-    // The message comes from the service, in English.
-    [t("fact.message"), download.error?.message, "isolated"],
-    [t("fact.reason"), download.error ? undefined : download.reason, "isolated"],
     [t("fact.length"), download.completeLength === undefined ? t("unknown") : exact(download.completeLength)],
     [t("fact.held"), exact(download.heldBytes)],
     [t("fact.received"), download.receivedBytes ? exact(download.receivedBytes) : undefined],

@@ -18,6 +18,13 @@ const filters = {
 const orders = ["queue", "added", "name", "size", "state", "ended"];
 const typingPause = 200;
 
+/** Marks the edges of a row of filters that continues beyond them. */
+function showEdges(row) {
+  const { classList } = row.parentElement;
+  classList.toggle("more-before", row.scrollLeft > 1);
+  classList.toggle("more-after", row.scrollLeft + row.clientWidth < row.scrollWidth - 1);
+}
+
 export class Header {
   constructor(store) {
     this.store = store;
@@ -39,6 +46,9 @@ export class Header {
     store.on("totals", (totals) => this.showTotals(totals));
     store.on("list", () => this.findGroups());
     addEventListener("resize", () => this.paint());
+    const filterRow = byId("filters");
+    filterRow.addEventListener("scroll", () => showEdges(filterRow), { passive: true });
+    new ResizeObserver(() => showEdges(filterRow)).observe(filterRow);
     this.build();
   }
 
@@ -103,6 +113,7 @@ export class Header {
     }
     const current = totals.rate ?? 0;
     const running = counts.active ?? 0;
+    showEdges(byId("filters"));
     setText(byId("rate-now"), rate(current));
     document.body.classList.toggle("idle", running === 0);
     setText(byId("sentence"), this.sentence(totals));

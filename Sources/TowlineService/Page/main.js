@@ -6,7 +6,7 @@ import { announce, complain, Ends, problemText } from "./announce.js";
 import { api, onSignedOut } from "./api.js";
 import { Details } from "./details.js";
 import { confirm, showHelp, signIn } from "./dialogs.js";
-import { byId, element, onColours } from "./dom.js";
+import { byId, copyText, element, onColours } from "./dom.js";
 import { nameOf } from "./format.js";
 import { Header } from "./header.js";
 import { icon } from "./icons.js";
@@ -36,6 +36,7 @@ const ends = new Ends();
 const details = new Details(store, actions, (hadFocus) => {
   list.openId = undefined;
   list.refresh();
+  if (history.state?.details) history.back();
   if (hadFocus && list.active) list.focus(list.active);
 });
 const list = new List(byId("list"), byId("rows"), store, { open, toggle: (ids) => actions.toggle(ids), menu: rowMenu, selectionChanged });
@@ -53,7 +54,8 @@ function open(id, { takesFocus = false } = {}) {
   list.openId = id;
   details.open(id);
   list.refresh();
-  // On a narrow screen, the panel covers the list.
+  // On a narrow screen, the panel covers the list, so Back closes it.
+  if (narrow.matches && !history.state?.details) history.pushState({ details: true }, "");
   if (takesFocus || narrow.matches) byId("details").focus({ preventScroll: true });
 }
 
@@ -92,12 +94,8 @@ function rowMenu(id, anchor, point) {
 }
 
 async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    announce(t("copied"));
-  } catch {
-    announce(t("cannotCopy"), "bad");
-  }
+  if (await copyText(text)) announce(t("copied"));
+  else announce(t("cannotCopy"), "bad");
 }
 
 /** Shows the action bar above the list while rows are selected. */
@@ -199,7 +197,7 @@ onLanguage(() => {
 let asking;
 onSignedOut(() => {
   live.stop();
-  asking ??= signIn(api.signIn).then(() => {
+  asking ??= signIn(api.signIn, api.signInHelp).then(() => {
     asking = undefined;
     begin();
   });
@@ -220,6 +218,7 @@ byId("limit-button").addEventListener("click", () => settings.openLimit());
 byId("pause-all").addEventListener("click", () => all("pause-all"));
 byId("resume-all").addEventListener("click", () => all("resume-all"));
 addEventListener("hashchange", arrive);
+addEventListener("popstate", () => history.state?.details || details.close());
 
 /** Reads the settings, which checks the access token, and then opens the stream. */
 async function begin() {

@@ -19,23 +19,30 @@ export function stateText(download) {
     case "waiting":
       return [state, waitsFor(download), wait(download)].filter(Boolean).join(" · ");
     case "failed":
-      return `${state} · ${errorText(download)}`;
+      return `${state} · ${shortError(download)}`;
     case "finished":
       return finishedText(download, state);
     case "queued":
     case "connecting":
     case "paused":
-      return download.reason ? `${state} · ${download.reason}` : state;
+      return download.reason ? `${state} · ${brief(download.reason)}` : state;
     default:
       return state;
   }
 }
 
+/**
+ * The first clause of a message, without the URL before it and without the text of a library in parentheses. The details
+ * show the complete message.
+ */
+export const brief = (message) =>
+  message.replace(/^https?:\S+: /, "").replace(/ [(].*$/s, "").split(/[;,:] |[；，：]/)[0];
+
 /** Why a download waits. The reason from the service is more detailed, but in English only. */
 function waitsFor(download) {
   const key = `waits.${download.waitsFor}`;
-  const inWords = has(key) ? t(key) : undefined;
-  return language() === "en" ? download.reason ?? inWords : inWords ?? download.reason;
+  const text = language() === "en" || !has(key) ? download.reason ?? (has(key) && t(key)) : t(key);
+  return text ? brief(text) : undefined;
 }
 
 function wait(download) {
@@ -44,12 +51,11 @@ function wait(download) {
   return left > 0 ? t("goesOnIn", { time: duration(left) }) : t("goesOnNow");
 }
 
-/** A short error text, in the page's language if the error code is known. */
-export function errorText(download) {
-  const { error } = download;
-  if (!error) return download.reason ?? "";
-  const key = `error.${error.code}`;
-  const text = has(key) ? t(key) : error.message;
+/** An error in one clause, in the page's language if its cause or code is known. */
+function shortError({ error, reason }) {
+  if (!error) return brief(reason ?? "");
+  const key = [`network.${error.networkFailure}`, `error.${error.code}`].find(has);
+  const text = brief(key ? t(key) : error.message);
   return error.httpStatus ? `${text} (${error.httpStatus})` : text;
 }
 
@@ -81,10 +87,12 @@ export class Row {
     this.name = element("bdi", { class: "name", id: `name-${key}` });
     this.state = element("span", { class: "state", id: `state-${key}`, dir: "auto" });
     this.host = element("bdi", { class: "host" });
-    // In a narrow list, this text replaces the state while the download runs.
+    // In a narrow list, these texts replace the state while the download runs, and the columns at the end.
     this.moving = element("span", { class: "moving", "aria-hidden": "true" });
     this.bar = makeBar();
+    this.inShort = element("span", { class: "in-short", "aria-hidden": "true" });
     this.size = element("span", { class: "size", id: `size-${key}` });
+    this.percent = element("span", { class: "percent" });
     this.rate = element("span", { class: "rate" });
     this.remaining = element("span", { class: "remaining" });
     this.more = element("button", {
@@ -96,8 +104,8 @@ export class Row {
       element("div", { role: "gridcell", class: "cell-action" }, this.action),
       element(
         "div", { role: "gridcell", class: "cell-main" },
-        this.name, element("div", { class: "cell-line" }, this.state, this.moving, this.host), this.bar),
-      element("div", { role: "gridcell", class: "cell-size" }, this.size),
+        this.name, element("div", { class: "cell-line" }, this.state, this.moving, this.host, this.inShort), this.bar),
+      element("div", { role: "gridcell", class: "cell-size" }, this.size, this.percent),
       element("div", { role: "gridcell", class: "cell-rate" }, this.rate, this.remaining),
       element("div", { role: "gridcell", class: "cell-more" }, this.more),
     );
@@ -151,11 +159,14 @@ export class Row {
   showFigures(download) {
     const isOver = download.state === "finished";
     setText(this.size, isOver ? bytes(download.completeLength ?? download.heldBytes) : figures(download));
+    const done = isOver || download.heldBytes === 0 ? undefined : fraction(download);
+    setText(this.percent, done === undefined ? "" : percent(done));
+    setText(this.inShort, done === undefined ? this.size.textContent : t("of", { held: percent(done), length: bytes(download.completeLength) }));
     const isMoving = download.rate !== undefined && download.state === "downloading";
     setText(this.rate, isMoving ? rate(download.rate) : "");
     const isKnown = isMoving && download.remaining !== undefined;
     setText(this.remaining, isKnown ? t("left", { time: duration(download.remaining) }) : "");
-    setText(this.moving, [this.rate.textContent, this.remaining.textContent].filter(Boolean).join(" · "));
+    setText(this.moving, [this.rate.textContent, isKnown && duration(download.remaining)].filter(Boolean).join(" · "));
     this.element.classList.toggle("moves", isMoving);
   }
 }

@@ -1,8 +1,8 @@
 // The segment map: a grid of cells, each for a range of the file. A cell shows the downloaded bytes, the colour of the
 // connection that downloads the range, or nothing. A list below gives the same information as text.
 
-import { element, prepare, setAttribute, token } from "./dom.js";
-import { bytes, percent, rate } from "./format.js";
+import { element, prepare, setAttribute, setText, token } from "./dom.js";
+import { bytes, fraction, percent, rate } from "./format.js";
 import { t } from "./language.js";
 
 const cell = 10;
@@ -120,12 +120,22 @@ export class SegmentMap {
     this.tip.textContent = `${bytes(range[0])} – ${bytes(range[1])} · ${state}`;
   }
 
+  /** Shows the downloaded share of `download`, the same as in its row: the map itself is older by up to a second. */
+  showShare(download) {
+    if (!this.map) return;
+    const done = fraction(download);
+    const share = done === undefined ? bytes(download.heldBytes) : percent(done);
+    const { written, attempts } = this.map;
+    setAttribute(this.canvas, "aria-label", t("mapLabel", { share, ranges: written.length, n: attempts.length }));
+    setText(this.there, t("legendThere", { share }));
+    const missing = (download.completeLength ?? 0) - download.heldBytes;
+    setText(this.missing, t("legendMissing", { size: bytes(Math.max(0, missing)) }));
+    this.missing.parentElement.hidden = missing <= 0;
+  }
+
   /** Writes the legend: the downloaded share, and the position of each connection. */
   write() {
-    const { written, attempts, completeLength } = this.map;
-    const held = covered(written, 0, this.length);
-    const share = completeLength ? percent(held / completeLength) : bytes(held);
-    setAttribute(this.canvas, "aria-label", t("mapLabel", { share, ranges: written.length, n: attempts.length }));
+    const { attempts } = this.map;
     const entry = (className, words, style) => {
       const key = element("i", { class: className });
       if (style) key.style.setProperty("background", style);
@@ -139,8 +149,10 @@ export class SegmentMap {
       const colour = `linear-gradient(90deg, ${hue} 50%, color-mix(in srgb, ${hue} 30%, var(--track)) 50%)`;
       return entry("key", `${t("connectionNumber", { n: each.connection })} · ${at}${speed}`, colour);
     });
-    const missing = (completeLength ?? held) - held;
-    const absent = missing > 0 ? [entry("key missing", t("legendMissing", { size: bytes(missing) }))] : [];
-    this.legend.replaceChildren(entry("key there", t("legendThere", { share })), ...absent, ...connections);
+    const [there, missing] = [entry("key there", ""), entry("key missing", "")];
+    this.there = there.lastElementChild;
+    this.missing = missing.lastElementChild;
+    this.legend.replaceChildren(there, missing, ...connections);
+    this.showShare(this.download);
   }
 }

@@ -47,7 +47,7 @@ export class Settings {
   /** Opens the panel for the total rate limit. */
   openLimit() {
     const field = element("input", {
-      type: "text", id: "limit-field", autocomplete: "off", placeholder: "10M", "aria-describedby": "limit-say",
+      type: "text", id: "limit-field", autocomplete: "off", placeholder: t("example", { value: "10M" }), "aria-describedby": "limit-say",
       value: editableBytes(this.values.rateLimit),
     });
     const say = element("p", { id: "limit-say", class: "field-note", role: "alert" });
@@ -137,15 +137,15 @@ export class Settings {
       "div", { class: "grid" },
       field("maximumRunning", { type: "number", min: 1, max: 100000, value: maximumRunning ?? "" }),
       field("maximumRunningPerHost", { type: "number", min: 1, max: 100000, value: maximumRunningPerHost ?? "" }),
-      field("rateLimit", { type: "text", placeholder: t("none"), autocomplete: "off", value: editableBytes(rateLimit) }));
+      field("rateLimit", { type: "text", placeholder: t("noLimit"), autocomplete: "off", value: editableBytes(rateLimit) }));
   }
 
   groupFields() {
     const groups = Object.entries(this.values.groups ?? {});
     const line = (name, limit) => element(
       "div", { class: "group-line" },
-      element("input", { name: "group-name", type: "text", "aria-label": t("groupName"), value: name, placeholder: t("groupName"), dir: "auto" }),
-      element("input", { name: "group-limit", type: "number", min: 0, "aria-label": t("groupLimit"), value: limit ?? "", placeholder: t("none") }));
+      element("input", { name: "group-name", type: "text", "aria-label": t("groupName"), value: name, placeholder: t("newGroup"), dir: "auto" }),
+      element("input", { name: "group-limit", type: "number", min: 0, "aria-label": t("groupLimit"), value: limit ?? "", placeholder: t("noLimit") }));
     const lines = [...groups.map(([name, limit]) => line(name, limit)), line("", "")];
     return element("fieldset", {}, element("legend", {}, t("groupLimits")), ...lines);
   }

@@ -34,7 +34,7 @@ export const chinese = {
 
   // 简短的错误说明；详情中有 towd 的完整消息
   "error.unusableURL": "地址无效或不受支持，请输入新地址",
-  "error.unusableDestination": "无法写入此文件夹，请检查文件夹及其权限",
+  "error.unusableDestination": "无法使用此文件夹，请检查该文件夹是否存在及其权限",
   "error.destinationExists": "已存在同名文件，请移走或重命名该文件后重试",
   "error.destinationBusy": "另一个进程正在下载到同一文件，请在它结束后重试",
   "error.diskFull": "磁盘已满，请释放空间后重试",
@@ -53,6 +53,13 @@ export const chinese = {
   "error.archiveRefused": "压缩包不安全或不受支持，未解压",
   "error.archiveDamaged": "压缩包已损坏，未解压，请重新下载",
   "problem.403": "访问被拒绝", "problem.404": "未找到", "problem.429": "请求过多",
+
+  // 网络原因（代替错误显示）
+  "network.hostNotFound": "找不到主机名", "network.connectionFailed": "无法连接到服务器",
+  "network.connectionTimedOut": "连接服务器超时", "network.connectionLost": "服务器关闭了连接",
+  "network.responseTimedOut": "服务器没有及时响应", "network.malformedResponse": "服务器的响应无效",
+  "network.proxyFailed": "代理服务器出错", "network.certificateRefused": "服务器证书不受信任",
+  "network.clientCertificateRefused": "服务器拒绝了客户端证书", "network.tlsFailed": "无法与服务器建立加密连接",
 
   // 数值
   of: "{held} / {length}", left: "剩余 {time}", seconds: "{n} 秒", minutes: "{n} 分", hours: "{n} 小时", days: "{n} 天",
@@ -91,13 +98,12 @@ export const chinese = {
   mapLabel: "已下载 {share}；字节范围：{ranges} 个；活动连接：{n} 个",
   legendThere: "已下载：{share}", legendMissing: "剩余：{size}", connectionNumber: "连接 {n}",
   attemptAt: "已到 {position}，下载到 {to}", thereShort: "已下载 {percent}",
-  "fact.address": "地址", "fact.directory": "文件夹", "fact.error": "错误", "fact.message": "消息",
-  "fact.reason": "原因", "fact.length": "大小", "fact.held": "已下载", "fact.received": "上次启动后已接收",
+  "fact.address": "地址", "fact.directory": "文件夹", "fact.length": "大小", "fact.held": "已下载", "fact.received": "上次启动后已接收",
   "fact.connections": "连接", "fact.group": "分组", "fact.added": "添加于", "fact.ended": "结束于",
   "fact.followUp": "后续操作", "fact.id": "ID",
   "followUp.running": "进行中", "followUp.done": "完成", "followUp.failed": "失败",
   "control.priority": "优先级", "control.rateLimit": "限速", "control.connections": "连接数",
-  "control.group": "分组", "control.directory": "文件夹（移动文件之后）", "control.renewedLink": "新地址", unchanged: "不更改", renew: "使用此地址",
+  "control.group": "分组", "control.directory": "文件夹（移动文件之后）", "control.renewedLink": "新地址", renew: "使用此地址",
   renewText: "如果地址已过期，请输入同一文件的新地址。确认是同一文件后，已下载的数据会保留。",
   badRate: "速率无效。请输入带 K、M 或 G 的数字，例如 10M。",
   badLink: "地址无效。请输入以 http:// 或 https:// 开头的地址。",
@@ -117,7 +123,8 @@ export const chinese = {
   "add.rateLimit": "限速", "add.connections": "连接数", "add.checksum": "校验和",
   "add.existing": "文件已存在时", "add.user": "服务器的用户名和密码", "add.headers": "请求头，每行一个",
   "add.startsPaused": "添加后暂停", "add.unpack": "下载后解压",
-  downloadsFolder: "默认下载文件夹", fromServer: "服务器给出的名称", userHint: "用户名:密码",
+  downloadsFolder: "下载文件夹", fromServer: "由服务器给出",
+  example: "例如：{value}", defaultIs: "默认：{value}", automatic: "自动",
   "existing.fail": "报告错误；名称由服务器给出时添加编号", "existing.rename": "保存为带编号的名称",
   "existing.overwrite": "覆盖文件", "existing.update": "服务器上的文件有变化时覆盖", "existing.skip": "保留文件并跳过下载",
 
@@ -128,7 +135,7 @@ export const chinese = {
   themeLight: "浅色", themeDark: "深色", singleKeys: "单键快捷键（A、/、? ……）",
   "setting.maximumRunning": "同时下载数",
   "setting.maximumRunningPerHost": "每个主机的同时下载数", "setting.rateLimit": "全局限速",
-  groupLimits: "每个分组的同时下载数", groupName: "分组", groupLimit: "同时下载数",
+  groupLimits: "每个分组的同时下载数", groupName: "分组", newGroup: "分组名称", groupLimit: "同时下载数",
   hosts: "主机", host: "主机", hostRunning: "进行中的下载", hostCeiling: "连接数上限",
   hostNotBefore: "最早请求时间",
   bookmarklet: "书签小工具", bookmarkletName: "添加到 Towline",
@@ -139,7 +146,9 @@ export const chinese = {
   signInTitle: "登录", signIn: "登录", signOut: "退出登录", token: "访问令牌", 
   usedLink: "此链接已失效：它只能在一小时内登录一次。请运行“tow page”获取新链接。",
   wrongToken: "访问令牌错误。请从 towd 的令牌文件中复制令牌。",
-  signInText: "此页面需要 towd 的访问令牌。默认情况下，令牌保存在运行 towd 的用户的文件 ~/.local/state/towline/token 中。",
+  signInText: "在运行 towd 的机器上运行“tow page”，打开它显示的链接即可登录。也可以输入 towd 的访问令牌。",
+  tokenFile: "令牌在此文件中：", tokenPlace: "令牌在 towd 状态目录的文件“token”中。",
+  cookiesBlocked: "浏览器阻止了用于保持登录的 Cookie。请允许此网站使用 Cookie，然后重新登录。",
 
   // 按键
   keyMove: "在下载之间移动", keySelect: "选择多个下载", keySelectAll: "选择全部下载",

@@ -37,7 +37,7 @@ export const english = {
 
   // Short error texts; the details panel shows the full message of towd
   "error.unusableURL": "The URL is invalid or not supported; enter a new URL",
-  "error.unusableDestination": "Cannot write to this folder; check the folder and its permissions",
+  "error.unusableDestination": "Cannot use this folder; check that the folder exists, and its permissions",
   "error.destinationExists": "A file with this name already exists; move or rename the file, then retry",
   "error.destinationBusy": "Another process is downloading to the same file; retry when that process has ended",
   "error.diskFull": "The disk is full; free disk space, then retry",
@@ -56,6 +56,16 @@ export const english = {
   "error.archiveRefused": "The archive was not unpacked because it is unsafe or not supported",
   "error.archiveDamaged": "The archive was not unpacked because it is damaged; download it again",
   "problem.403": "Access denied", "problem.404": "Not found", "problem.429": "Too many requests",
+
+  // Causes in the network, shown instead of the error
+  "network.hostNotFound": "The host name was not found", "network.connectionFailed": "Cannot connect to the server",
+  "network.connectionTimedOut": "Timed out while connecting to the server",
+  "network.connectionLost": "The server closed the connection",
+  "network.responseTimedOut": "The server did not respond in time",
+  "network.malformedResponse": "The server sent an invalid response", "network.proxyFailed": "The proxy failed",
+  "network.certificateRefused": "The server's certificate is not trusted",
+  "network.clientCertificateRefused": "The server refused the client certificate",
+  "network.tlsFailed": "Cannot open an encrypted connection to the server",
 
   // Figures
   of: "{held} of {length}", left: "{time} left", seconds: "{n} s", minutes: "{n} min", hours: "{n} h", days: "{n} d",
@@ -98,14 +108,13 @@ export const english = {
   mapLabel: "{share} downloaded; byte ranges: {ranges}; active connections: {n}",
   legendThere: "Downloaded: {share}", legendMissing: "Remaining: {size}", connectionNumber: "Connection {n}",
   attemptAt: "at {position}, downloads up to {to}", thereShort: "{percent} downloaded",
-  "fact.address": "URL", "fact.directory": "Folder", "fact.error": "Error", "fact.message": "Message",
-  "fact.reason": "Reason", "fact.length": "Size", "fact.held": "Downloaded", 
+  "fact.address": "URL", "fact.directory": "Folder", "fact.length": "Size", "fact.held": "Downloaded", 
   "fact.received": "Received since this download last started",
   "fact.connections": "Connections", "fact.group": "Group", "fact.added": "Added", "fact.ended": "Ended",
   "fact.followUp": "After the download", "fact.id": "ID",
   "followUp.running": "running", "followUp.done": "done", "followUp.failed": "failed",
   "control.priority": "Priority", "control.rateLimit": "Rate limit", "control.connections": "Connections",
-  "control.group": "Group", "control.directory": "Folder (after you moved the files)", "control.renewedLink": "New URL", unchanged: "unchanged", renew: "Use this URL",
+  "control.group": "Group", "control.directory": "Folder (after you moved the files)", "control.renewedLink": "New URL", renew: "Use this URL",
   renewText: "If the URL has expired, enter a new URL of the same file. " +
     "The data downloaded so far is kept if the file is the same.",
   badRate: "Invalid rate. Enter a number with K, M or G, for example 10M.",
@@ -127,7 +136,8 @@ export const english = {
   "add.rateLimit": "Rate limit", "add.connections": "Connections", "add.checksum": "Checksum",
   "add.existing": "If the file exists", "add.user": "User name and password for the server", "add.headers": "Request headers, one per line",
   "add.startsPaused": "Add as paused", "add.unpack": "Unpack archives after the download",
-  downloadsFolder: "default downloads folder", fromServer: "name given by the server", userHint: "user:password",
+  downloadsFolder: "the downloads folder", fromServer: "from the server",
+  example: "Example: {value}", defaultIs: "Default: {value}", automatic: "automatic",
   "existing.fail": "Report an error; if the server gives the name, add a number",
   "existing.rename": "Save under a numbered name",
   "existing.overwrite": "Overwrite the file", "existing.update": "Overwrite the file if it changed on the server",
@@ -140,7 +150,7 @@ export const english = {
   themeLight: "Light", themeDark: "Dark", singleKeys: "Single-key shortcuts (A, /, ? …)",
   "setting.maximumRunning": "Maximum active downloads",
   "setting.maximumRunningPerHost": "Maximum active downloads per host", "setting.rateLimit": "Total rate limit",
-  groupLimits: "Maximum active downloads per group", groupName: "Group", groupLimit: "Maximum active downloads",
+  groupLimits: "Maximum active downloads per group", groupName: "Group", newGroup: "Name of a group", groupLimit: "Maximum active downloads",
   hosts: "Hosts", host: "Host", hostRunning: "Active downloads", hostCeiling: "Connection limit",
   hostNotBefore: "No requests before this time",
   bookmarklet: "Bookmarklet", bookmarkletName: "Add to Towline",
@@ -152,8 +162,10 @@ export const english = {
   signInTitle: "Sign in", signIn: "Sign in", signOut: "Sign out", token: "Access token", 
   usedLink: "This link is not valid any more: it signs in once, within an hour. Run “tow page” for a new link.",
   wrongToken: "Wrong access token. Copy the token from the token file of towd.",
-  signInText: "This page requires the access token of towd. " +
-    "By default, the token is in the file ~/.local/state/towline/token of the user who runs towd.",
+  signInText: "On the machine where towd runs, run “tow page”: the link that it prints signs this browser in. " +
+    "Or enter the access token of towd.",
+  tokenFile: "The token is in the file", tokenPlace: "The token is in the file “token” in the state directory of towd.",
+  cookiesBlocked: "The browser blocked the cookie that keeps you signed in. Allow cookies for this site, then sign in again.",
 
   // Keys
   keyMove: "Move between downloads", keySelect: "Select several downloads", keySelectAll: "Select all downloads",

@@ -1,0 +1,210 @@
+"""The page in everyday situations: a phone, a zoomed page, a page without TLS."""
+
+import unittest
+
+from browser import Browser
+from support import ADDRESS, FILES, TOKEN, PageTestCase
+
+LAN = ADDRESS.replace("127.0.0.1", "nas.test")
+SEEN = """
+    const seen = (each) => {
+        each.scrollIntoView({ block: 'center' });
+        const { left, top, width, height } = each.getBoundingClientRect();
+        return width > 0 && each.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+    };
+"""
+
+
+class SigningIn(PageTestCase):
+    def sign_out(self):
+        self.browser.call("DELETE", "/cookie")
+        self.browser.open("about:blank")
+
+    def test_the_dialog_names_the_token_file_and_tow_page(self):
+        self.expected_complaints = ("401", "Cross-Origin-Opener-Policy")
+        self.sign_out()
+        self.browser.open(ADDRESS)
+        self.assertEqual(self.dialog(), "Sign in")
+        self.browser.wait("the path", "return document.querySelector('#token-place code')")
+        path = self.browser.texts("#token-place code")[0]
+        with open(path, encoding="ascii") as file:
+            self.assertEqual(file.read().strip(), TOKEN)
+        self.assertIn("tow page", self.browser.texts("dialog")[0])
+        self.picture("sign-in")
+        # A browser on another machine cannot read the file.
+        self.visit(address=LAN)
+        self.sign_out()
+        self.browser.open(LAN)
+        self.dialog()
+        self.browser.wait("the answer", "return performance.getEntriesByType('resource').some(({ name, responseEnd }) => name.endsWith('session') && responseEnd)")
+        self.assertNotIn(path, self.browser.texts("dialog")[0])
+
+    def test_blocked_cookies_are_named(self):
+        other = Browser(preferences={"profile.default_content_setting_values.cookies": 2})
+        self.addCleanup(other.close)
+        other.open(ADDRESS)
+        other.wait("the dialog", "return document.querySelector('dialog[open] #token')")
+        other.type(TOKEN)
+        other.press("Enter")
+        said = other.wait("the reason", "return document.querySelector('#token-say').textContent")
+        self.assertIn("cookie", said)
+
+
+class Phone(PageTestCase):
+    def setUp(self):
+        super().setUp()
+        self.browser.size(390, 844)
+
+    def test_back_closes_the_details(self):
+        self.service.add(*[f"{FILES}/small/{name}.bin" for name in "ab"], startsPaused=True)
+        shown = "return !document.querySelector('#details').hidden"
+        closed = "return document.querySelector('#details').hidden"
+        for close in (lambda: self.browser.call("POST", "/back"), lambda: self.browser.click(".details-close")):
+            entries = self.browser.devtools("Page.getNavigationHistory")["currentIndex"]
+            self.browser.click(f"{self.row('a.bin')} .name")
+            self.browser.wait("the details", shown)
+            close()
+            self.browser.wait("the list", closed)
+            self.browser.wait("the entry before", "return !history.state")
+            self.assertEqual(self.browser.devtools("Page.getNavigationHistory")["currentIndex"], entries)
+            self.row("b.bin")
+
+    def test_a_running_row_shows_size_percentage_and_rate(self):
+        self.service.add(f"{FILES}/slow/running.bin")
+        row = self.row("running.bin")
+        self.wait_held(row, 0)
+        words = "return [...document.querySelectorAll(`${a0} .cell-line > *`)].filter((each) => each.offsetWidth).map((each) => each.innerText).join('|')"
+        self.browser.wait("the figures", f"return /^[\\d.]+\\sMiB\\/s.*\\|\\d+\\s% of 1.0\\sGiB$/.test((() => {{ {words} }})())", row)
+        self.picture("phone-running")
+
+    def test_a_reason_uses_the_whole_line(self):
+        self.service.add("http://127.0.0.1:1/waits.bin")
+        row = self.row("waits.bin")
+        self.wait_state(row, "waiting")
+        line, state = self.browser.run("return ['.cell-line', '.state'].map((part) => document.querySelector(`${arguments[0]} ${part}`).clientWidth)", row)
+        self.assertGreater(state, 0.95 * line)
+        self.picture("phone-waiting")
+
+    def test_filters_show_that_there_are_more(self):
+        edges = "return [...document.querySelector('.filter-row').classList].filter((name) => name.startsWith('more')).join()"
+        self.browser.wait("the edge", f"return (() => {{ {edges} }})() === 'more-after'")
+        self.picture("phone-filters")
+        self.browser.run("document.querySelector('#filters').scrollLeft = 1000")
+        self.browser.wait("the other edge", f"return (() => {{ {edges} }})() === 'more-before'")
+        self.browser.size(1280, 860)
+        self.browser.wait("no edge", f"return (() => {{ {edges} }})() === ''")
+
+
+class Everyday(PageTestCase):
+    def test_copying_works_without_tls(self):
+        self.expected_complaints = ("Cross-Origin-Opener-Policy",)
+        self.visit(address=LAN)
+        self.assertFalse(self.browser.run("return isSecureContext"))
+        link = f"{FILES}/small/copied.bin"
+        self.service.add(link, startsPaused=True)
+        self.browser.click(f"{self.row('copied.bin')} [data-do=menu]")
+        self.browser.click("[role=menuitem]:has(.icon-copy)")
+        self.browser.wait("the note", "return document.querySelector('.toast')?.textContent === 'URL copied'")
+        self.browser.press("/", "Control+v")
+        self.assertEqual(self.browser.run("return document.querySelector('#search').value"), link)
+
+    def test_joiners_stay_in_names(self):
+        name = "می\u200cروم 👩\u200d💻.mp4"
+        self.service.add(f"{FILES}/small/x.mp4", name=name, startsPaused=True)
+        self.row(name)
+
+    def test_a_zoomed_page_scrolls_as_a_whole(self):
+        """400 % on a screen of 1280 by 1024, 300 %, and a phone held sideways."""
+        self.service.add(f"{FILES}/small/seen.bin", startsPaused=True)
+        row = self.row("seen.bin")
+        for width, height in ((320, 256), (427, 240), (844, 390)):
+            self.browser.size(width, height)
+            seen = f"{SEEN} return seen(document.querySelector(a0)) && document.documentElement.scrollWidth <= innerWidth"
+            self.browser.wait(f"the row at {width} by {height}", seen, row)
+
+    def test_the_order_has_a_label(self):
+        self.assertEqual(self.browser.run("return document.querySelector('#order').labels[0].innerText"), "Sort by")
+
+    def test_placeholders_do_not_look_like_values(self):
+        self.browser.press("a")
+        self.dialog()
+        self.browser.run("document.querySelector('.options').open = true")
+        shown = self.browser.run("""
+            return [...document.querySelectorAll('dialog :placeholder-shown')].map((each) =>
+                [each.placeholder, getComputedStyle(each, '::placeholder').fontStyle]).filter(([text]) => text)""")
+        self.assertGreater(len(shown), 5)
+        for text, style in shown:
+            self.assertRegex(text, "^(Example|Default): ")
+            self.assertEqual(style, "italic")
+
+    def test_a_pasted_list_is_not_red(self):
+        self.browser.press("a")
+        self.dialog()
+        self.browser.run("""
+            const field = document.querySelector('#links');
+            field.value = arguments[0];
+            field.dispatchEvent(new Event('input', { bubbles: true }));""", f"Films\n{FILES}/small/a.bin\nsee above")
+        self.assertEqual(len(self.browser.texts("#links-list li")), 3)
+        red = self.browser.run("""
+            const probe = document.body.appendChild(document.createElement('i'));
+            probe.style.color = 'var(--bad)';
+            const bad = getComputedStyle(probe).color;
+            return [...document.querySelectorAll('dialog *')].filter((each) => each.innerText && getComputedStyle(each).color === bad).map((each) => each.innerText)""")
+        self.assertEqual(red, [])
+
+    def test_a_row_has_one_short_reason(self):
+        self.service.add("http://127.0.0.1:1/waits.bin")
+        self.service.add("http://127.0.0.1:1/failed.bin", maximumTries=1)
+        waits, failed = self.row("waits.bin"), self.row("failed.bin")
+        self.wait_state(waits, "waiting")
+        self.wait_state(failed, "failed")
+        texts = self.browser.texts(".row .cell-line")
+        self.assertEqual(len(texts), 2)
+        for text in texts:
+            self.assertRegex(text.lower(), "cannot connect to the server")
+            self.assertEqual(text.count("127.0.0.1"), 1)
+            self.assertNotRegex(text, "Failed to connect|port 1 |[(]")
+            self.assertLess(len(text), 80)
+
+    def test_details_begin_with_the_reason_and_stay_closable(self):
+        self.service.add("http://127.0.0.1:1/told.bin", maximumTries=1)
+        row = self.row("told.bin")
+        self.wait_state(row, "failed")
+        self.browser.click(f"{row} .name")
+        self.browser.wait("the panel", "return document.querySelector('.details-message')?.innerText.includes('127.0.0.1:1')")
+        self.assertEqual(
+            self.browser.run("return [...document.querySelector('#details').children].slice(0, 3).map((each) => each.className)"),
+            ["", "details-state", "details-message"])
+        self.assertEqual(self.browser.texts(".details-state"), ["Failed · Cannot connect to the server"])
+        self.picture("details-failed")
+        seen = """
+            const panel = document.querySelector('#details'), button = panel.querySelector('.details-close');
+            panel.scrollTop = 100000;
+            const { left, top, width, height } = button.getBoundingClientRect();
+            return panel.scrollTop > 0 && button.contains(document.elementFromPoint(left + width / 2, top + height / 2))"""
+        self.assertTrue(self.browser.run(seen))
+
+    def test_one_percentage_is_shown_everywhere(self):
+        self.service.add(f"{FILES}/mapped/share.bin")
+        row = self.row("share.bin")
+        self.browser.click(f"{row} .name")
+        self.browser.wait("connections", "return document.querySelector('.legend')?.innerText.includes('Connection')")
+        shares = self.browser.run("""
+            const number = (text) => Number.parseInt(/(\\d+)\\s%/.exec(text)[1], 10), row = document.querySelector(arguments[0]);
+            const read = () => [row.querySelector('.percent').textContent, document.querySelector('.big').textContent,
+                document.querySelector('.legend').textContent, document.querySelector('.map').getAttribute('aria-label'),
+                `${row.querySelector('.progress').getAttribute('aria-valuenow')} %`].map(number);
+            const seen = [], end = performance.now() + 60000;
+            return new Promise((resolve) => {
+                const look = () => {
+                    seen.push(read());
+                    if (seen.at(-1)[0] >= 3 || performance.now() > end) resolve(seen); else requestAnimationFrame(look);
+                };
+                look();
+            })""", row)
+        self.assertGreaterEqual(shares[-1][0], 3)
+        self.assertEqual([each for each in shares if len(set(each)) > 1], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
