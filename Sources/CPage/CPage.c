@@ -43,6 +43,9 @@ static const unsigned char early_js[] = {
 static const unsigned char facts_js[] = {
 #embed "../TowlineService/Page/facts.js"
 };
+static const unsigned char folders_js[] = {
+#embed "../TowlineService/Page/folders.js"
+};
 static const unsigned char format_js[] = {
 #embed "../TowlineService/Page/format.js"
 };
@@ -135,6 +138,7 @@ static const cpage_file files[] = {
     FILE_OF("dom.js", dom_js),
     FILE_OF("early.js", early_js),
     FILE_OF("facts.js", facts_js),
+    FILE_OF("folders.js", folders_js),
     FILE_OF("format.js", format_js),
     FILE_OF("graph.js", graph_js),
     FILE_OF("header.js", header_js),

@@ -1,5 +1,6 @@
-"""The page in everyday situations: a phone, a zoomed page, a page without TLS."""
+"""The page in everyday situations: a phone, a zoomed page, a page without TLS, folders that were moved."""
 
+import os
 import unittest
 
 from browser import Browser
@@ -204,6 +205,45 @@ class Everyday(PageTestCase):
             })""", row)
         self.assertGreaterEqual(shares[-1][0], 3)
         self.assertEqual([each for each in shares if len(set(each)) > 1], [])
+
+
+class MovedFolders(PageTestCase):
+    def test_all_downloads_of_a_folder_that_is_gone_get_a_new_one(self):
+        root = self.service.call("GET", "settings")["downloadsDirectory"]
+        added = [self.service.add(f"{FILES}/slow/{name}.bin", directory=f"old/{name}")[0]["id"] for name in "ab"]
+        rows = [self.row(f"{name}.bin") for name in "ab"]
+        for row in rows:
+            self.wait_held(row, 0)
+        self.service.call("POST", "actions/pause-all")
+        for row in rows:
+            self.wait_state(row, "paused")
+        held = [self.service.call("GET", f"downloads/{id}")["heldBytes"] for id in added]
+        os.rename(f"{root}/old", f"{root}/new")
+        self.service.call("POST", "actions/resume-all")
+        for row in rows:
+            self.wait_state(row, "failed")
+        self.browser.wait("the offer", "return document.querySelector('#lost').innerText.includes('2 downloads')")
+        self.assertIn(f"{root}/old", self.browser.texts("#lost")[0])
+        self.picture("folder-gone")
+        self.browser.click("#lost button")
+        self.dialog()
+        self.browser.type(f"{root}/new")
+        self.browser.press("Enter")
+        self.no_dialog()
+        for row in rows:
+            self.wait_state(row, "connecting", "downloading")
+        self.browser.wait("no offer", "return document.querySelector('#lost').hidden")
+        for id, name, before in zip(added, "ab", held):
+            now = self.service.call("GET", f"downloads/{id}")
+            self.assertEqual(now["directory"], f"{root}/new/{name}")
+            self.assertGreaterEqual(now["heldBytes"], before)
+
+    def test_the_new_folder_replaces_the_common_part_of_the_paths(self):
+        moved = self.browser.run("""
+            return import('./page/folders.js').then(({ commonFolder, movedFolder }) => [
+                commonFolder(['/a/b/c', '/a/b/d']), commonFolder(['/a/b']), commonFolder(['/a/bc', '/a/b']), commonFolder(['/x', '/y']),
+                movedFolder('/a/b/c', '/a/b', '/n/'), movedFolder('/a/b', '/a/b', '/n'), movedFolder('/x', '/', '/n'), movedFolder('/a/b', '/a', '/')])""")
+        self.assertEqual(moved, ["/a/b", "/a/b", "/a", "/", "/n/c", "/n", "/n/x", "/b"])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import { api, onSignedOut } from "./api.js";
 import { Details } from "./details.js";
 import { confirm, showHelp, signIn } from "./dialogs.js";
 import { byId, copyText, element, onColours } from "./dom.js";
+import { LostFolders } from "./folders.js";
 import { nameOf } from "./format.js";
 import { Header } from "./header.js";
 import { icon } from "./icons.js";
@@ -33,6 +34,7 @@ const settings = new Settings();
 const header = new Header(store);
 const adding = new Adding(store);
 const ends = new Ends();
+const folders = new LostFolders(store, actions);
 const details = new Details(store, actions, (hadFocus) => {
   list.openId = undefined;
   list.refresh();
@@ -187,6 +189,7 @@ onColours(() => {
 onLanguage(() => {
   translate(document);
   header.build();
+  folders.show();
   settings.showLimit();
   list.refresh();
   details.rebuild();

@@ -61,6 +61,12 @@ export const chinese = {
   "network.proxyFailed": "代理服务器出错", "network.certificateRefused": "服务器证书不受信任",
   "network.clientCertificateRefused": "服务器拒绝了客户端证书", "network.tlsFailed": "无法与服务器建立加密连接",
 
+  // 已不存在的文件夹
+  folderLost: "{n} 个下载无法使用其文件夹：",
+  chooseFolder: "选择其他文件夹", newFolder: "新文件夹", useFolder: "使用此文件夹",
+  folderText: "如果该文件夹的路径已更改，请输入新路径。全部 {n} 个下载会在相同的子文件夹中继续。",
+  folderChanged: "已更改 {n} 个下载的文件夹",
+
   // 数值
   of: "{held} / {length}", left: "剩余 {time}", seconds: "{n} 秒", minutes: "{n} 分", hours: "{n} 小时", days: "{n} 天",
   longTime: "100 天以上", exact: "{size}（{n} 字节）", progressOf: "{name} 的进度",

@@ -67,6 +67,15 @@ export const english = {
   "network.clientCertificateRefused": "The server refused the client certificate",
   "network.tlsFailed": "Cannot open an encrypted connection to the server",
 
+  // Folders that are gone
+  folderLost: { one: "{n} download cannot use its folder:", other: "{n} downloads cannot use their folders in" },
+  chooseFolder: "Choose another folder", newFolder: "New folder", useFolder: "Use this folder",
+  folderText: {
+    one: "If the folder has another path now, enter this path. The download then resumes there.",
+    other: "If the folder has another path now, enter this path. All {n} downloads then resume there, in the same subfolders.",
+  },
+  folderChanged: { one: "Folder changed for {n} download", other: "Folder changed for {n} downloads" },
+
   // Figures
   of: "{held} of {length}", left: "{time} left", seconds: "{n} s", minutes: "{n} min", hours: "{n} h", days: "{n} d",
   longTime: "> 100 d", exact: "{size} ({n} bytes)", progressOf: "Progress of {name}",
