@@ -14,6 +14,8 @@ AXE = """
         .filter(({ impact }) => impact === 'serious' || impact === 'critical')
         .map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200) + ' ' + node.failureSummary).join(' | ')}`));
 """
+# A laptop, a large screen and a phone.
+SIZES = {"": (1280, 860), "-1920": (1920, 1080), "-390": (390, 844)}
 # Whether what has the focus shows it.
 FOCUS_SHOWS = """
     const style = getComputedStyle(document.activeElement);
@@ -28,14 +30,20 @@ class Assistive(PageTestCase):
         with open(os.environ["TOWLINE_AXE"], encoding="utf-8") as file:
             cls.axe = file.read()
 
-    def check(self, where):
-        """Nothing serious or critical, light and dark."""
-        for scheme in ("light", "dark"):
-            self.browser.prefer(color_scheme=scheme, reduced_motion="reduce")
-            self.browser.run(f"if (!window.axe) {{ {self.axe} }}")
-            with self.subTest(where=where, scheme=scheme):
-                self.assertEqual(self.browser.run(AXE), [])
-            self.picture(f"{where}-{scheme}")
+    def check(self, where, reopen=None):
+        """Nothing serious or critical, in each size, light and dark. `reopen` opens what a change of the size closes."""
+        for suffix, size in SIZES.items():
+            self.browser.size(*size)
+            if reopen:
+                reopen()
+            for scheme in ("light", "dark"):
+                self.browser.prefer(color_scheme=scheme, reduced_motion="reduce")
+                self.browser.run(f"if (!window.axe) {{ {self.axe} }}")
+                with self.subTest(where=where, size=size, scheme=scheme):
+                    self.assertEqual(self.browser.run(AXE), [])
+                    self.assertTrue(self.browser.run("return document.documentElement.scrollWidth <= innerWidth"))
+                self.picture(f"{where}{suffix}-{scheme}")
+        self.browser.size(*SIZES[""])
 
     def test_nothing_serious_is_found(self):
         self.check("empty")
@@ -57,13 +65,26 @@ class Assistive(PageTestCase):
             self.browser.press(key)
             if name == "add":
                 self.browser.run("document.querySelector('.options').open = true")
-            self.browser.wait(name, "return document.querySelector('dialog[open], [popover]:popover-open')")
-            self.check(name)
+            opened = "return document.querySelector('dialog[open], [popover]:popover-open')"
+            self.browser.wait(name, opened)
+
+            def reopen():
+                if not self.browser.run(opened):
+                    self.browser.press("l")
+                    self.browser.wait("the panel", opened)
+
+            self.check(name, reopen)
             self.browser.press("Escape")
+            self.browser.wait("to close", f"return !(() => {{ {opened} }})()")
+
+        def menu():
+            self.browser.run("document.querySelector('.row').focus()")
+            self.browser.press("m")
+            self.browser.wait("the menu", "return document.querySelector('[popover]:popover-open')")
+
+        self.check("menu", menu)
         self.browser.run("document.querySelector('.row').focus()")
-        self.browser.press("m")
-        self.check("menu")
-        self.browser.press("Escape", "Shift+ArrowDown", "Delete")
+        self.browser.press("Shift+ArrowDown", "Delete")
         self.dialog()
         self.check("question")
         self.browser.press("Escape")
