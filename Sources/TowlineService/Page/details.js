@@ -134,7 +134,8 @@ export class Details {
       const map = await api.segments(this.id, reading.signal);
       if (reading.signal.aborted || !download) return;
       [this.mapState, this.mapHeld] = [download.state, download.heldBytes];
-      this.map.show(map, download);
+      // An event may have arrived during the read.
+      this.map.show(map, this.download ?? download);
     } catch (problem) {
       // The download was removed: stop requesting its segments.
       if (problem.status === 404) this.hasNoMap = true;
