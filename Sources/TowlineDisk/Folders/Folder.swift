@@ -174,6 +174,13 @@ final class Folder: Sendable {
         return found
     }
 
+    /// `true` if the file system reports a hole of a file only where no byte was written: ext4, XFS, Btrfs and tmpfs.
+    /// Others may store written zeros as holes.
+    var reportsHoles: Bool {
+        guard let type = try? fileSystem() else { return false }
+        return type == 0x9123_683E || Self.naming.contains(type)
+    }
+
     /// Gives a file from `createUnnamed` its first name.
     ///
     /// - Returns: `false` if the name is taken.

@@ -68,6 +68,7 @@ extension PartFile {
     /// Sets the final length, date and permission bits, and stores and returns the mark (an extended attribute) that
     /// identifies a finished download. Throws `diskFailure` if bytes are missing or may not have been saved.
     private func complete(_ terms: PublishTerms, _ length: Int64) throws(TowlineError) -> FinishedMark {
+        if journal?.written.contains(ByteRange(0, terms.length)) ?? true { try checkIntact(upTo: terms.length) }
         guard length >= terms.length, !mayLackBytes(upTo: terms.length) else {
             throw TowlineError(
                 .diskFailure,
@@ -91,6 +92,7 @@ extension PartFile {
     ///
     /// - Returns: the name; `nil` if another file has the name and must stay.
     private func name(_ terms: PublishTerms, _ mark: FinishedMark) throws(TowlineError) -> String? {
+        try checkIntact(upTo: terms.length)
         guard let name = try rename(terms) else { return nil }
         if mark.isPending { mark.named.store(in: file) }
         return name

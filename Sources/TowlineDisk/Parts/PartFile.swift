@@ -103,24 +103,42 @@ package final class PartFile: PipeSink {
         hasName ? try intactStatus().size : unnamedEnd.load(ordering: .relaxed)
     }
 
-    package func checkIntact() throws(TowlineError) { _ = try intactStatus() }
+    package func checkIntact() throws(TowlineError) {
+        // Read before the length of the file, which only grows.
+        let end = journal?.written.ranges.last?.upperBound ?? 0
+        guard try intactStatus().size < end else { return }
+        throw shortened
+    }
+
+    /// Checks that the part file has no hole before the offset `length`. A program that truncates the file leaves a hole
+    /// when later bytes are written behind it. No other process can access a file without a name.
+    package func checkIntact(upTo length: Int64) throws(TowlineError) {
+        guard hasName else { return }
+        guard try intactStatus().size >= length else { throw shortened }
+        guard folder.reportsHoles, DataMap.hasHole(file, before: length) else { return }
+        // Bytes that are not on the disk yet may be reported as a hole.
+        try file.synchronizeAll()
+        guard !DataMap.hasHole(file, before: length) else { throw shortened }
+    }
+
+    private var shortened: TowlineError {
+        lost("another program removed bytes from \(file.path) during the download")
+    }
+
+    private func lost(_ reason: String) -> TowlineError {
+        TowlineError(
+            .diskFailure, reason + ", so the download must start again from the beginning",
+            systemError: TowlineError.lostPartNumber)
+    }
 
     /// Returns the status of the part file, such as its length. Throws if the part file was deleted, moved or replaced.
     func intactStatus() throws(TowlineError) -> FileStatus {
         guard hasName else { return try file.status() }
         if let there = try folder.status(of: names.part), there.identity == (try file.identity()) { return there }
         guard try file.status().links > 0 else {
-            throw TowlineError(
-                .diskFailure,
-                "another program deleted \(file.path) during the download, "
-                    + "so the download must start again from the beginning",
-                systemError: ENOENT)
+            throw lost("another program deleted \(file.path) during the download")
         }
-        throw TowlineError(
-            .diskFailure,
-            "another program moved or replaced \(file.path) during the download, "
-                + "so the download must start again from the beginning",
-            systemError: ESTALE)
+        throw lost("another program moved or replaced \(file.path) during the download")
     }
 
     /// `true` if the file has a name in its directory; a small file is created without a name.
@@ -193,7 +211,7 @@ package final class PartFile: PipeSink {
     /// Renames the complete file to `NAME.tow-bad`, because its checksum is wrong, and returns the new path. First
     /// invalidates and removes the journal, so that it records no wrong bytes.
     package func setAside() throws(TowlineError) -> String? {
-        try checkIntact()
+        _ = try intactStatus()
         try appear()
         try journal?.retire(as: .void)
         // A set-aside file of the same source is replaced: a script that runs each day and always gets a wrong checksum

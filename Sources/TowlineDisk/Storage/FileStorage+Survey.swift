@@ -241,6 +241,31 @@ extension FileStorage {
         scene.notices.append("\(file.path) is not used by this download and was renamed to \(name)")
     }
 
+    /// Returns the byte ranges of `written`, the records of the journal, that the part file of `length` bytes does not
+    /// contain, and adds a notice about them.
+    private func missing(
+        _ scene: inout Scene, _ written: ByteRangeSet, _ part: Descriptor, _ length: Int64, _ isDoubtful: Bool
+    ) -> ByteRangeSet {
+        var missing = written
+        let isShorter = missing.ranges.last.map { $0.upperBound > length } ?? false
+        missing.subtract(
+            isDoubtful || scene.folder.reportsHoles
+                ? DataMap.data(of: part, upTo: length) : ByteRangeSet([ByteRange(0, length)]))
+        if isShorter {
+            scene.notices.append(
+                "the part file \(part.path) is shorter than its journal file states. "
+                    + "The missing bytes are downloaded again")
+        } else if !isDoubtful, !missing.isEmpty {
+            scene.notices.append(
+                "the part file \(part.path) lacks bytes that its journal file lists. "
+                    + "The missing bytes are downloaded again")
+            // The block before a hole may end with bytes that were not written.
+            return ByteRangeSet(
+                missing.ranges.map { ByteRange(max(0, $0.lowerBound - DataMap.largestBlock), $0.upperBound) })
+        }
+        return missing
+    }
+
     /// Removes the journal's records of bytes that the part file does not contain, and returns the part file and the
     /// journal, open for the download.
     private func resume(
@@ -262,18 +287,7 @@ extension FileStorage {
             if !isDoubtful { try part.truncate(to: complete) }
             length = complete
         }
-        var credible = ByteRangeSet([ByteRange(0, length)])
-        if isDoubtful {
-            credible = DataMap.data(of: part, upTo: length)
-        }
-        var excess = journal.written
-        if let last = excess.ranges.last, last.upperBound > length {
-            scene.notices.append(
-                "the part file \(part.path) is shorter than its journal file states. "
-                    + "The missing bytes are downloaded again")
-        }
-        excess.subtract(credible)
-        for range in excess.ranges { try journal.withdraw(range) }
+        for range in missing(&scene, journal.written, part, length, isDoubtful).ranges { try journal.withdraw(range) }
         if journal.written != journal.durable {
             // A sync reports write-back errors that were not reported yet; after an error, only durable bytes count.
             do {
@@ -305,6 +319,9 @@ extension FileStorage {
 /// Finds the allocated ranges of a sparse file (`lseek(2)`, SEEK_DATA and SEEK_HOLE). Bytes in a hole were never
 /// written.
 enum DataMap {
+    /// The maximum size of a file system's block in bytes.
+    static let largestBlock: Int64 = 64 << 10
+
     /// Returns the byte ranges below `length` of the file that are allocated on the disk, not holes; the whole range if
     /// the file system reports no holes.
     static func data(of file: Descriptor, upTo length: Int64) -> ByteRangeSet {
@@ -325,6 +342,12 @@ enum DataMap {
     /// Returns whether the file has any allocated range; `false` if `length` is 0.
     static func hasData(_ file: Descriptor, upTo length: Int64) -> Bool {
         length > 0 && seek(file, 0, toHole: false) != -Int64(ENXIO)
+    }
+
+    /// Returns whether the file has a hole before the offset `length`; `false` if the file system reports no holes.
+    static func hasHole(_ file: Descriptor, before length: Int64) -> Bool {
+        let hole = seek(file, 0, toHole: true)
+        return hole >= 0 && hole < length
     }
 
     private static func seek(_ file: Descriptor, _ offset: Int64, toHole: Bool) -> Int64 {

@@ -233,7 +233,7 @@ package final class FileStorage: Storage {
             try space.checkSpace(for: length, reusable: oldPart.file.status().size, in: folder)
         }
         // A deleted part file leaves its name free; any other file under the name does not belong to this download.
-        if try folder.status(of: names.part) != nil { try oldPart.checkIntact() }
+        if try folder.status(of: names.part) != nil { _ = try oldPart.intactStatus() }
         var displaced = oldPart.displaced
         // A leftover of a crash: this process holds the lock of the place.
         try folder.removeLeftover(names.nextPart)

@@ -35,8 +35,13 @@ package protocol Sink: AnyObject, Sendable {
     /// space.
     func promiseSpace() throws(TowlineError)
 
-    /// Checks that the part file still exists at its path, and throws if another program deleted, moved or replaced it.
+    /// Checks that the part file still exists at its path and contains the bytes that its journal records. Throws an
+    /// error with `isPartLost` if another program deleted, moved, replaced or shortened it.
     func checkIntact() throws(TowlineError)
+
+    /// Like `checkIntact`, and checks that no byte before the file offset `length` is missing. The caller has written
+    /// all of them, so a missing byte was removed by another program.
+    func checkIntact(upTo length: Int64) throws(TowlineError)
 
     /// Starts to compute checksums of the bytes before the file offset `end`, which are written and will not change, so
     /// that `verify` takes less time. Returns without waiting for the result.
@@ -54,7 +59,8 @@ package protocol Sink: AnyObject, Sendable {
     /// Gives the complete part file its final name, once and, if `terms.durable`, durably (synced to disk). Returns the
     /// finished file, or the existing file with that name if it was kept.
     ///
-    /// The ranges in the journal must cover the whole file. After a crash at any step, the call can be repeated.
+    /// The ranges in the journal must cover the whole file. After a crash at any step, the call can be repeated. Throws
+    /// an error with `isPartLost` if another program removed bytes of the part file; no file has the final name then.
     func publish(_ terms: PublishTerms) async throws(TowlineError) -> PublishedFile
 
     /// Renames a complete part file with a wrong checksum to `NAME.tow-bad`, numbered if another file has that name,
@@ -76,6 +82,9 @@ package protocol Sink: AnyObject, Sendable {
 extension Sink {
     /// `false`: the default for a sink that is a file, because no other process can block a write.
     package var waitsForReaders: Bool { false }
+
+    /// Checks only that the part file exists: the default for a sink whose bytes no other program can remove.
+    package func checkIntact(upTo length: Int64) throws(TowlineError) { try checkIntact() }
 
     /// Does nothing: the default for a sink that needs no disk space.
     package func promiseSpace() throws(TowlineError) {}
@@ -146,4 +155,13 @@ package struct PublishedFile: Hashable, Sendable {
         self.version = version
         self.isForeign = isForeign
     }
+}
+
+extension TowlineError {
+    /// The error number `ESTALE` of Linux, which marks the error of a part file that another program changed.
+    package static let lostPartNumber: Int32 = 116
+
+    /// `true` if another program deleted, moved, replaced or shortened the part file, so that the download must start
+    /// over.
+    package var isPartLost: Bool { code == .diskFailure && systemError == Self.lostPartNumber }
 }

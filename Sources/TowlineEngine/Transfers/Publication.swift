@@ -21,11 +21,14 @@ struct Publication {
         task = services.begin {
             do throws(TowlineError) {
                 let mismatches = try await sink.verify(checksums, length: length)
+                // Bytes that another program removed are not wrong bytes of the server.
+                if !mismatches.isEmpty { try sink.checkIntact(upTo: length) }
                 mailbox.post(.storage(.verified(mismatches: mismatches), of: ObjectIdentifier(sink)))
             } catch {
                 // The bytes were abandoned during the verification. The file is verified again when it is complete.
                 guard error.code != .cancelled else { return }
-                mailbox.post(.storage(.storageFailed(error), of: ObjectIdentifier(sink)))
+                let cause = sink.loss(upTo: length) ?? error
+                mailbox.post(.storage(TransferEvent(failure: cause), of: ObjectIdentifier(sink)))
             }
         }
     }
@@ -50,7 +53,21 @@ extension Sink {
         do throws(TowlineError) {
             return .published(try await publish(terms), of: ObjectIdentifier(self))
         } catch {
-            return .storage(.storageFailed(error), of: ObjectIdentifier(self))
+            return .storage(TransferEvent(failure: error), of: ObjectIdentifier(self))
         }
+    }
+
+    /// Returns the error if another program removed the part file or some of its first `length` bytes; otherwise `nil`.
+    fileprivate func loss(upTo length: Int64) -> TowlineError? {
+        do throws(TowlineError) { try checkIntact(upTo: length) } catch { return error.isPartLost ? error : nil }
+        return nil
+    }
+}
+
+extension TransferEvent {
+    /// Creates the event for a failure of verifying or publishing: the download starts over if another program changed
+    /// the part file, and fails otherwise.
+    fileprivate init(failure error: TowlineError) {
+        self = error.isPartLost ? .partDamaged(reason: error.message) : .storageFailed(error)
     }
 }

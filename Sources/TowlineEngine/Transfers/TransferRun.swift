@@ -132,6 +132,7 @@ final class TransferRun {
         case .storage(let event, let sink):
             // An event of an older part file does not concern the part file that replaced it.
             guard sink == nil || sink == part.map({ ObjectIdentifier($0.sink) }) else { break }
+            if case .partDamaged = event, checkpoints.stopPurpose != nil { step(.storageFailed(stopped)) }
             step(event)
         case .checkpoint(let event, let sink, let start, let bytes):
             checkpoints.completed(start: start, bytes: bytes)

@@ -250,6 +250,19 @@ struct TransferResumeTests {
         #expect(script.notices(.restarted).isEmpty)
     }
 
+    @Test("a part file that is damaged when it is published is fetched again")
+    func damagedWhilePublishing() throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 1_000_000)
+        script.end(.complete(.delimited))
+        #expect(script.machine.phase == .publishing)
+        let requests = script.plans.count
+        script.feed(.partDamaged(reason: "it was truncated"))
+        #expect(script.plans.count == requests + 1 && script.last.lease.lowerBound == 0)
+        #expect(script.notices(.restarted).count == 1)
+        #expect(script.machine.ledger.written.isEmpty)
+    }
+
     @Test("after a failed sync only durable bytes count, and the others are fetched again")
     func failedSync() throws {
         var script = try TransferScript()

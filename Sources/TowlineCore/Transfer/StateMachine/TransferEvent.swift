@@ -17,6 +17,9 @@ package enum TransferEvent: Sendable {
     case storageFailed(TowlineError)
     /// Another program deleted or replaced the part file. The download starts over.
     case partLost(reason: String)
+    /// Verifying or publishing found that another program changed the part file. The download starts over.
+    /// After a stop, which publishing ignores, `storageFailed` comes first.
+    case partDamaged(reason: String)
     /// The regular timer event, about every 100 ms: the transfer checks stalls, waits and rates.
     case tick
     /// A checkpoint (a sync to disk) made these bytes durable.

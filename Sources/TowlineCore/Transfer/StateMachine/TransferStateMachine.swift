@@ -84,10 +84,11 @@ package struct TransferStateMachine: Sendable {
         case .prepared: return prepared(context)
         case .storageFailed(let error): return fail(error)
         case .partLost(let reason): return isPartExpected ? startOver(Restart(reason: reason)) : []
+        case .partDamaged(let reason): return startOver(Restart(reason: reason))
         case .tick:
             guard phase == .running else { return [] }
-            let silence = patience.announceSilence(work, context)
-            return silence + perform(patience.endStalled(&evidence, &sources, &work, context))
+            return patience.announceSilence(work, context)
+                + perform(patience.endStalled(&evidence, &sources, &work, context))
         case .checkpointed(let durable):
             work.ledger.markDurable(durable)
             return []
@@ -249,8 +250,7 @@ package struct TransferStateMachine: Sendable {
     }
 
     private mutating func end(_ ending: TransferEnding) -> [TransferAction] {
-        phase = .ended
-        self.ending = ending
+        (phase, self.ending) = (.ended, ending)
         return [.finish(ending)]
     }
 

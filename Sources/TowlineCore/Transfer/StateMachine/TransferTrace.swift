@@ -56,6 +56,7 @@ package enum TransferTrace {
         case .prepared: "the part file is ready"
         case .storageFailed(let error): "disk error (\(error.message))"
         case .partLost(let reason): "the part file is lost (\(reason))"
+        case .partDamaged(let reason): "the part file is damaged (\(reason))"
         case .tick: "time passed"
         case .checkpointed(let durable): "\(durable.count) bytes are saved to disk"
         case .checkpointFailed(let durable, let error):
