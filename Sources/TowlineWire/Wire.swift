@@ -28,7 +28,7 @@ package enum Wire {
         package var state: State
         /// Why the download waits, as text.
         package var reason: String?
-        /// Kind of wait: `retry`, `server`, `network` or `diskSpace`.
+        /// Kind of wait: `retry`, `server`, `network`, `diskSpace` or `destination`.
         package var waitsFor: String?
         /// Latest end of the wait.
         package var waitsUntil: Int64?

@@ -24,6 +24,9 @@ protocol DownloadFiles: Sendable {
     func removeFinished(_ record: RegisteredDownload) async throws(TowlineError)
     /// Returns the free space of the file system that contains a directory, in bytes; `nil` if unknown.
     func freeSpace(_ directory: String) async -> Int64?
+    /// Returns whether the files of an unfinished download can be created or written at present: its directory allows
+    /// that, and no other process has locked its part file.
+    func isWritable(_ record: RegisteredDownload) async -> Bool
     /// Returns the unfinished downloads in a directory that have a readable journal.
     func unfinished(in directory: String) async -> [UnfinishedFile]
 }

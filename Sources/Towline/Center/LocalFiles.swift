@@ -34,6 +34,13 @@ struct LocalFiles: DownloadFiles {
         }
     }
 
+    func isWritable(_ record: RegisteredDownload) async -> Bool {
+        await WorkThread.runBriefly {
+            let place = Place(directory: record.directory, name: record.name ?? "")
+            return access(record.directory, W_OK | X_OK) == 0 && !storage.isInUse(place)
+        }
+    }
+
     func unfinished(in directory: String) async -> [UnfinishedFile] {
         await WorkThread.runBriefly { find(in: directory) }
     }

@@ -84,7 +84,10 @@ extension DownloadSnapshot {
 
 /// The reason why a download waits. The registry, the database of all downloads, stores the raw value.
 enum WaitCode: String {
-    case network, diskSpace, server, retry
+    case network, diskSpace, server, retry, destination
+
+    /// `true` if the reason is the local disk, not the network or the server.
+    var isLocal: Bool { self == .diskSpace || self == .destination }
 
     var reason: DownloadState.WaitReason {
         switch self {
@@ -92,6 +95,7 @@ enum WaitCode: String {
         case .diskSpace: .diskSpace
         case .server: .server
         case .retry: .retry
+        case .destination: .destination
         }
     }
 }

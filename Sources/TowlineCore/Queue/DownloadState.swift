@@ -31,6 +31,9 @@ public enum DownloadState: Hashable, Sendable {
         case network
         /// Not enough free disk space.
         case diskSpace
+        /// The destination cannot be written to at present: the file system is read-only, the directory allows no new
+        /// files, another download uses the file, or the disk of the directory is not mounted.
+        case destination
     }
 }
 
@@ -53,7 +56,7 @@ extension DownloadState: Codable, LosslessStringConvertible {
 
     /// Creates the state with a name, as in `description`. Returns `nil` for an unknown name.
     public init?(_ description: String) {
-        let waits = [WaitReason.retry, .server, .network, .diskSpace].map { DownloadState.waiting($0) }
+        let waits = [WaitReason.retry, .server, .network, .diskSpace, .destination].map { DownloadState.waiting($0) }
         let others: [DownloadState] = [
             .queued, .connecting, .downloading, .verifying, .publishing, .finished, .paused, .failed, .cancelled,
         ]

@@ -104,6 +104,14 @@ package final class FileStorage: Storage {
             return try equip(file, folder, names, record, terms, &displaced)
         } catch {
             // A journal under this name may belong to another process that has just published its file.
+    /// Returns whether a process has locked the part file of a place, according to `/proc/locks`. Takes no lock itself,
+    /// which could make another process fail.
+    package func isInUse(_ place: Place) -> Bool {
+        guard let (folder, names) = try? folders.enter(place), let file = try? folder.open(names.part, readOnly: true)
+        else { return false }
+        return LockOwner.process(locking: file) != nil
+    }
+
             try? folder.remove(names.part)
             displaced.restore(in: folder)
             throw error

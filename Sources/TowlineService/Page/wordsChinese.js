@@ -31,6 +31,7 @@ export const chinese = {
   // 等待的原因（不显示 towd 给出的原因时）
   "waits.retry": "上次下载尝试失败", "waits.server": "服务器要求稍后重试",
   "waits.network": "无法连接到服务器", "waits.diskSpace": "磁盘空间不足，有足够空间后会继续下载",
+  "waits.destination": "暂时无法写入目标目录，可以写入后会继续下载",
 
   // 简短的错误说明；详情中有 towd 的完整消息
   "error.unusableURL": "地址无效或不受支持，请输入新地址",

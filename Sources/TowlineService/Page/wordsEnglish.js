@@ -34,6 +34,7 @@ export const english = {
   "waits.retry": "the most recent attempt to download failed", "waits.server": "the server asked to retry later",
   "waits.network": "the server cannot be reached",
   "waits.diskSpace": "not enough free disk space; the download resumes when there is enough",
+  "waits.destination": "the destination directory cannot be written to; the download resumes when it can",
 
   // Short error texts; the details panel shows the full message of towd
   "error.unusableURL": "The URL is invalid or not supported; enter a new URL",

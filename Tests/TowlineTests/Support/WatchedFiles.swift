@@ -72,6 +72,11 @@ final class WatchedFiles: DownloadFiles {
         return await base.freeSpace(directory)
     }
 
+    func isWritable(_ record: RegisteredDownload) async -> Bool {
+        await pass()
+        return await base.isWritable(record)
+    }
+
     func unfinished(in directory: String) async -> [UnfinishedFile] {
         await pass()
         return await base.unfinished(in: directory)

@@ -1,3 +1,4 @@
+import Foundation
 import TowlineCore
 import TowlineEngine
 
@@ -101,6 +102,10 @@ struct DownloadEnd {
         case .transient where download.request.maximumTries == nil:
             setWait(for: download.outage == .retry ? .retry : .network, error.message, &waits, configuration)
         case .diskFull: setWait(for: .diskSpace, error.message, &waits, configuration)
+        case .destinationBusy, .diskPermission: setWait(for: .destination, error.message, &waits, configuration)
+        // The disk of the directory is not mounted.
+        case .unusableDestination where error.systemError == ENODEV:
+            setWait(for: .destination, error.message, &waits, configuration)
         case .cancelled: change.state = .init(.paused)
         default:
             waits.resetCount(of: download.id)

@@ -51,8 +51,8 @@ extension DownloadScheduler {
 
     private func waitsAreOver(_ isOver: @Sendable (RetryWaits.Wait) -> Bool) async {
         var ready = waits.matching(isOver)
-        for (id, wait) in ready where wait.code == .diskSpace {
-            guard await isStillFull(id) else { continue }
+        for (id, wait) in ready where wait.code.isLocal {
+            guard await disks.blocks(id, wait.code) else { continue }
             waits.postpone(id, until: clock.time + configuration.diskRetryInterval)
             ready[id] = nil
         }
@@ -74,13 +74,6 @@ extension DownloadScheduler {
         // A download that starts at once continues to show its wait, without a moment in the queue.
         await startQueued().value
         for id in ready.keys where running[id] == nil { await publish(id) }
-    }
-
-    private func isStillFull(_ id: DownloadID) async -> Bool {
-        guard let record = try? await registry.download(id), let length = record.completeLength,
-            let free = await files.freeSpace(record.directory)
-        else { return false }
-        return free < max(length - record.heldBytes, 1 << 20)
     }
 
     /// Informs the running transfers of a change of the network. If the network is available, also retries all

@@ -59,6 +59,8 @@ actor DownloadScheduler {
 
     var clock: any DownloadClock { waits.clock }
 
+    var disks: DiskCheck { DiskCheck(registry: registry, files: files) }
+
     var failures: RegistryFailures { RegistryFailures(hub: hub, onTrouble: configuration.onTrouble) }
 
     // MARK: Running

@@ -31,7 +31,8 @@ struct RetryWaits {
         let count = count(of: id)
         counts[id] = (count + 1, code)
         if code == .diskSpace { return configuration.diskRetryInterval }
-        return min(Self.longestDelay, configuration.networkRetryInterval * (1 << min(count, 20)))
+        let first = code.isLocal ? configuration.diskRetryInterval : configuration.networkRetryInterval
+        return min(Self.longestDelay, first * (1 << min(count, 20)))
     }
 
     /// Returns the number of consecutive waits of a download, which lengthens its next wait.
@@ -40,7 +41,7 @@ struct RetryWaits {
     /// Returns the wait that a download continues to show while it is retried; `nil` if it did not wait for the network
     /// or the server.
     func outage(of id: DownloadID) -> DownloadState.WaitReason? {
-        guard let code = counts[id]?.code, code != .diskSpace else { return nil }
+        guard let code = counts[id]?.code, !code.isLocal else { return nil }
         return code.reason
     }
 
