@@ -75,6 +75,7 @@ int towline_fstatfs(int descriptor, towline_space *space) {
     struct statfs raw;
     if (fstatfs(descriptor, &raw) < 0) return -errno;
     space->type = (int64_t)raw.f_type;
+    memcpy(&space->id, &raw.f_fsid, sizeof space->id);
     // Some network file systems report absurd sizes: an overflow means "plenty". A file system that reports no blocks
     // does not count them (proc, some of FUSE) and is not full; a write reports the lack of space.
     if (raw.f_blocks == 0 ||

@@ -25,11 +25,12 @@ typedef struct {
     uint32_t device_minor;
 } towline_status;
 
-/// The sizes of a file system in bytes (fstatfs(2)): available to an ordinary user, and total.
+/// The sizes of a file system in bytes (fstatfs(2)): available to an ordinary user, and total; its type and its f_fsid.
 typedef struct {
     int64_t available;
     int64_t total;
     int64_t type;
+    uint64_t id;
 } towline_space;
 
 /// statx(2) without following a link; an empty path means the descriptor itself.

@@ -4,7 +4,8 @@ import TowlineEngine
 
 extension DownloadCenter {
     /// Changes the directory of a download without a transfer. Moves no file: the file, or the part file and the
-    /// journal, must already be in the new directory.
+    /// journal, must already be in the new directory. The present directory lets the download continue there although
+    /// another disk is mounted there now.
     ///
     /// - Throws: `illegalTransition` if the download runs, or if its files are still in the old directory;
     ///   `destinationBusy` if another download has the same URL in the new directory. Nothing is changed then.
@@ -14,7 +15,7 @@ extension DownloadCenter {
         while let claim = running.claim(of: id) { await claim.value }
         let record = try await list.record(id)
         let path = directory.standardizedFileURL.path
-        guard path != record.directory else { return }
+        guard path != record.directory else { return try await continueHere(record) }
         let name = record.name.map { TerminalSafeText.make($0) } ?? "the download"
         guard running.isFree(id) else {
             throw TowlineError(
@@ -31,6 +32,7 @@ extension DownloadCenter {
         }
         var request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
         request.setDirectory(directory, insteadOf: record.directory)
+        request.fileSystem = nil
         let identity = try request.identity()
         if let other = try await registry.find(identity: identity), other != id {
             throw TowlineError(
@@ -45,6 +47,24 @@ extension DownloadCenter {
                 .illegalTransition, "the state of \(name) changed in the meantime. Repeat the command")
         }
         await scheduler.use(request, for: id, restarts: false)
+    }
+}
+
+extension DownloadCenter {
+    /// Lets a download continue on the disk that is mounted at its directory now. The caller holds the lock of the
+    /// request.
+    private func continueHere(_ record: RegisteredDownload) async throws(TowlineError) {
+        guard running.isFree(record.id), var request = try? StoredRequest.decode(record.options),
+            request.fileSystem != nil
+        else { return }
+        request.fileSystem = nil
+        var change = try RegistryChange(record, replacingRequestWith: request)
+        if record.state == .waiting, record.reasonCode == WaitCode.destination.rawValue {
+            change.state = .init(.queued)
+        }
+        change.note("moved", "the download continues on the file system that is now at its directory")
+        guard try await scheduler.apply(change, onlyFrom: record.state) else { return }
+        await scheduler.use(request, for: record.id, restarts: false)
     }
 }
 

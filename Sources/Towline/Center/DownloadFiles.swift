@@ -27,6 +27,9 @@ protocol DownloadFiles: Sendable {
     /// Returns whether the files of an unfinished download can be created or written at present: its directory allows
     /// that, and no other process has locked its part file.
     func isWritable(_ record: RegisteredDownload) async -> Bool
+    /// Returns the file system that contains a directory or, if the directory does not exist, its nearest parent; `nil`
+    /// if unknown.
+    func fileSystem(_ directory: String) async -> FileSystemIdentity.Finding?
     /// Returns the unfinished downloads in a directory that have a readable journal.
     func unfinished(in directory: String) async -> [UnfinishedFile]
 }

@@ -41,6 +41,10 @@ struct LocalFiles: DownloadFiles {
         }
     }
 
+    func fileSystem(_ directory: String) async -> FileSystemIdentity.Finding? {
+        await WorkThread.runBriefly { FileSystemIdentity.find(directory) }
+    }
+
     func unfinished(in directory: String) async -> [UnfinishedFile] {
         await WorkThread.runBriefly { find(in: directory) }
     }

@@ -48,9 +48,9 @@ extension RegistryChange {
     ) throws(TowlineError) {
         var request = request
         // The restriction of the earlier request stays in effect, so that another caller cannot remove it.
-        if let old = try? StoredRequest.decode(record.options), old.publicAddressesOnly {
-            request.publicAddressesOnly = true
-        }
+        let old = try? StoredRequest.decode(record.options)
+        if let old, old.publicAddressesOnly { request.publicAddressesOnly = true }
+        if let old, (try? old.place.directory) == asked.directory { request.fileSystem = old.fileSystem }
         self.init(record.id, state: .init(asked.state))
         options = try StoredRequest.encode(request)
         source = asked.source

@@ -1,4 +1,5 @@
 public import Foundation
+import TowlineDisk
 
 /// A request for a download: a URL, a destination and options.
 ///
@@ -89,6 +90,17 @@ public struct DownloadRequest: Hashable, Sendable {
     /// `true` if the download replaces the file that it published earlier, at the place of that file. The list sets
     /// the property for `Download.refetch`, until the new file is complete.
     var replacesOwnFile = false
+
+    /// The file system on which the download stores its file, known since its first transfer; `nil` before. While
+    /// another one is at the path of the directory, the download waits.
+    var fileSystem: FileSystemIdentity?
+
+    /// The request as the caller made it, without the properties that the list adds.
+    var asAdded: DownloadRequest {
+        var request = self
+        (request.replacesOwnFile, request.fileSystem) = (false, nil)
+        return request
+    }
 
     /// Creates a request for a URL and a destination, with the default options.
     public init(from url: URL, to destination: Destination) {

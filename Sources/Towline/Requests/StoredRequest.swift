@@ -1,5 +1,6 @@
 import Foundation
 import TowlineCore
+import TowlineDisk
 import TowlineEngine
 
 /// Encodes download requests as JSON for the registry, the database of all downloads, and decodes them.
@@ -22,9 +23,7 @@ enum StoredRequest {
 
     /// Returns the request of an entry in the registry as the caller made it.
     static func request(of record: RegisteredDownload) -> DownloadRequest {
-        var request = (try? decode(record.options)) ?? DownloadRequest(record)
-        request.replacesOwnFile = false
-        return request
+        ((try? decode(record.options)) ?? DownloadRequest(record)).asAdded
     }
 }
 
@@ -36,7 +35,7 @@ extension DownloadRequest: Codable {
         case certificateAuthorities, netrcFile
         case publicAddressesOnly = "isPublicOnly"
         case mirrors = "otherURLs"
-        case replacesOwnFile
+        case replacesOwnFile, fileSystem
     }
 
     /// Decodes a request from the JSON text that the registry, the database of all downloads, stores.
@@ -58,6 +57,7 @@ extension DownloadRequest: Codable {
         publicAddressesOnly = try values.decodeIfPresent(Bool.self, forKey: .publicAddressesOnly) ?? false
         mirrors = try values.decodeIfPresent([URL].self, forKey: .mirrors) ?? []
         replacesOwnFile = try values.decodeIfPresent(Bool.self, forKey: .replacesOwnFile) ?? false
+        fileSystem = try values.decodeIfPresent(FileSystemIdentity.self, forKey: .fileSystem)
         options = try TransferOptions(from: decoder)
     }
 
@@ -80,6 +80,7 @@ extension DownloadRequest: Codable {
         try values.encode(publicAddressesOnly, forKey: .publicAddressesOnly)
         try values.encode(mirrors, forKey: .mirrors)
         if replacesOwnFile { try values.encode(true, forKey: .replacesOwnFile) }
+        try values.encodeIfPresent(fileSystem, forKey: .fileSystem)
         try options.encode(to: encoder)
     }
 }

@@ -77,6 +77,11 @@ final class WatchedFiles: DownloadFiles {
         return await base.isWritable(record)
     }
 
+    func fileSystem(_ directory: String) async -> FileSystemIdentity.Finding? {
+        await pass()
+        return await base.fileSystem(directory)
+    }
+
     func unfinished(in directory: String) async -> [UnfinishedFile] {
         await pass()
         return await base.unfinished(in: directory)

@@ -77,9 +77,8 @@ struct DownloadList: Sendable {
     }
 
     func request(_ id: DownloadID) async throws(TowlineError) -> DownloadRequest {
-        guard var request = running[id]?.request else { return StoredRequest.request(of: try await record(id)) }
-        request.replacesOwnFile = false
-        return request
+        guard let request = running[id]?.request else { return StoredRequest.request(of: try await record(id)) }
+        return request.asAdded
     }
 
     // MARK: Snapshots

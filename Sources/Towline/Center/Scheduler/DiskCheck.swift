@@ -1,18 +1,79 @@
+import Foundation
 import TowlineCore
+import TowlineDisk
 import TowlineEngine
 
-/// Checks whether the disk of a waiting download allows it to continue.
+/// Keeps each download on its disk: the file system of its directory is stored with the download, which waits while
+/// another one is mounted there. Otherwise it would start over on the bare mount point of a disk that is not mounted.
 struct DiskCheck {
     let registry: any Registry
     let files: any DownloadFiles
+    let locks: RequestLocks
+
+    /// Checks that the disk of a download is mounted, before its transfer begins. For a download that has not run,
+    /// stores the file system of its directory.
+    ///
+    /// - Returns: the task that stores it; it must end before the result of the transfer is written.
+    /// - Throws: the error of `lostDisk` if another disk, or none, is mounted.
+    func begin(_ download: LiveDownload) async throws(TowlineError) -> Task<Void, Never>? {
+        if let error = await lostDisk(of: download) { throw error }
+        let (request, record) = (download.request, download.record)
+        guard request.fileSystem == nil, request.isStored(in: record.directory),
+            let found = await files.fileSystem(record.directory), found.isOfDirectory
+        else { return nil }
+        return Task { await remember(found.identity, for: download) }
+    }
+
+    private func remember(_ fileSystem: FileSystemIdentity, for download: LiveDownload) async {
+        await locks.acquire(download.id)
+        defer { locks.release(download.id) }
+        // The request in the list, which a command may have changed since the transfer began.
+        guard let record = try? await registry.download(download.id),
+            var request = try? StoredRequest.decode(record.options)
+        else { return }
+        request.fileSystem = fileSystem
+        var change = RegistryChange(download.id)
+        change.options = try? StoredRequest.encode(request)
+        // If the list cannot be written, the next transfer stores the file system.
+        guard (try? await registry.apply([change])) != nil else { return }
+        download.update { _, request in request.fileSystem = fileSystem }
+    }
+
+    /// Returns the error of a download whose disk is not mounted; `nil` if the disk is mounted or not known.
+    func lostDisk(of download: LiveDownload) async -> TowlineError? {
+        await lostDisk(of: download.request, download.record)
+    }
+
+    private func lostDisk(of request: DownloadRequest, _ record: RegisteredDownload) async -> TowlineError? {
+        guard let fileSystem = request.fileSystem, request.isStored(in: record.directory),
+            let found = await files.fileSystem(record.directory), !found.identity.isSame(as: fileSystem)
+        else { return nil }
+        let directory = TerminalSafeText.make(record.directory)
+        let wayOut =
+            found.isOfDirectory
+            ? "Mount the disk; to continue on the disk that is mounted now, run 'tow move ID \(directory)'"
+            : "Mount the disk, or move the download with 'tow move ID DIR'"
+        return TowlineError(
+            .unusableDestination,
+            "the disk of this download is not mounted at \(directory). \(wayOut)", systemError: ENODEV)
+    }
 
     /// Returns whether the disk still keeps a waiting download from running, so that no server is asked in vain.
     func blocks(_ id: DownloadID, _ code: WaitCode) async -> Bool {
         guard let record = try? await registry.download(id) else { return false }
-        if code == .destination { return await !files.isWritable(record) }
+        if code == .destination {
+            let request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
+            guard await lostDisk(of: request, record) == nil else { return true }
+            return await !files.isWritable(record)
+        }
         guard let length = record.completeLength, let free = await files.freeSpace(record.directory) else {
             return false
         }
         return free < max(length - record.heldBytes, 1 << 20)
     }
+}
+
+extension DownloadRequest {
+    /// Returns whether `directory` is the one of the request. A follow-up may have moved the finished file to another.
+    fileprivate func isStored(in directory: String) -> Bool { (try? place.directory) == directory }
 }

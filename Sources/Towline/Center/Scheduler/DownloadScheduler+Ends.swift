@@ -33,7 +33,8 @@ extension DownloadScheduler {
             if await links.renew(end.download, after: error) {
                 end.renew(after: error)
             } else {
-                end.fail(error, &waits, configuration)
+                let lost = await disks.lostDisk(of: end.download)
+                end.fail(lost ?? error, &waits, configuration)
             }
         }
         if end.intent == .cancel { await journals.discard(end.download.recordWithName) }

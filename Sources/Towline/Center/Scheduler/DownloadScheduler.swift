@@ -59,7 +59,7 @@ actor DownloadScheduler {
 
     var clock: any DownloadClock { waits.clock }
 
-    var disks: DiskCheck { DiskCheck(registry: registry, files: files) }
+    var disks: DiskCheck { DiskCheck(registry: registry, files: files, locks: links.locks) }
 
     var failures: RegistryFailures { RegistryFailures(hub: hub, onTrouble: configuration.onTrouble) }
 
@@ -147,7 +147,9 @@ actor DownloadScheduler {
 
     private func run(_ download: LiveDownload) async {
         let result: Result<CompletedTransfer, TowlineError>
+        var remembering: Task<Void, Never>?
         do throws(TowlineError) {
+            remembering = try await disks.begin(download)
             try await links.renewIfExpiring(download)
             // The learned name is kept while a part file exists. Without one, another download may use the name.
             let record = download.record
@@ -167,6 +169,7 @@ actor DownloadScheduler {
         } catch {
             result = .failure(error)
         }
+        await remembering?.value
         await hostMemory.remember()
         await ended(download, result)
         startQueued()

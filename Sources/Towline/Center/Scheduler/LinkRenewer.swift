@@ -11,7 +11,8 @@ final class LinkRenewer: Sendable {
 
     private let renewal: (any LinkRenewal)?
     private let registry: any Registry
-    private let locks: RequestLocks
+    /// The locks with which changes of requests exclude each other.
+    let locks: RequestLocks
     private let clock: any DownloadClock
     private let counts = Mutex(RenewalCounts())
 

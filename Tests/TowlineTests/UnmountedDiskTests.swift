@@ -1,0 +1,157 @@
+import FaultServer
+import Foundation
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import Towline
+
+/// The disk of a downloads directory is not mounted, or another one is mounted there: the downloads of the directory
+/// wait, and write nothing on the other disk.
+@Suite(.timeLimit(.minutes(2)), .serialized, .enabled(if: TestDisk.canMount)) struct UnmountedDiskTests {
+    private static let version = Version(seed: 52, length: 3_000_000)
+
+    /// A server, and a directory on a disk of its own.
+    private struct Place {
+        let site: Site
+        let directory: URL
+        let image: URL
+        var disk: TestDisk
+
+        init() async throws {
+            site = try await Site(["/file": Resource(UnmountedDiskTests.version, rate: 2_000_000)])
+            directory = site.downloads.appendingPathComponent("disk")
+            image = site.root.appendingPathComponent("image")
+            disk = try TestDisk(image: image, at: directory)
+        }
+
+        func downloader() async throws -> Downloader {
+            try await site.downloader { $0.diskRetryInterval = .seconds(0.2) }
+        }
+
+        func add(to downloader: Downloader) async throws -> Download {
+            try await downloader.add(
+                try site.request("/file") {
+                    $0.destination = .directory(directory)
+                    $0.connections = 1
+                })
+        }
+
+        /// The names in the directory, without the one that each new ext4 file system has.
+        var names: [String] {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
+            return names.filter { $0 != "lost+found" }.sorted()
+        }
+
+        func expectFile() throws {
+            let path = directory.appendingPathComponent("file").path
+            let length = UnmountedDiskTests.version.length
+            #expect(try UnmountedDiskTests.version.content.firstMismatch(inFile: path, length: length) == nil)
+        }
+    }
+
+    private func expectWait(_ download: Download) async throws {
+        let waiting = try await download.reaches { $0.state == .waiting(.destination) || $0.isOver }
+        #expect(waiting.state == .waiting(.destination), "\(waiting)")
+        #expect(waiting.reason?.contains("is not mounted") == true, "\(waiting.reason ?? "")")
+    }
+
+    /// The machine restarted without the disk: it was running or paused when the process ended.
+    @Test(arguments: [false, true]) func anUnfinishedDownloadWaits(_ isPaused: Bool) async throws {
+        var place = try await Place()
+        var downloader = try await place.downloader()
+        var download = try await place.add(to: downloader)
+        try await download.reaches { $0.heldBytes > 1_000_000 }
+        if isPaused { try await download.pause() }
+        let id = download.id
+        await downloader.close()
+        try place.disk.unmount()
+
+        downloader = try await place.downloader()
+        download = try #require(try await downloader.download(id))
+        if isPaused { try await download.start() }
+        let requests = place.site.server.log.requests("/file").count
+        try await expectWait(download)
+        // Asking again is no way around the check.
+        try await download.start()
+        try await expectWait(download)
+        #expect(place.names.isEmpty)
+        #expect(place.site.server.log.requests("/file").count == requests)
+
+        place.disk = try TestDisk(image: place.image, at: place.directory)
+        let served = place.site.server.log.bodyBytesServed("/file")
+        _ = try await download.file
+        try place.expectFile()
+        #expect(place.site.server.log.bodyBytesServed("/file") - served < 2_100_000, "the bytes on the disk count")
+        await downloader.close()
+        await place.site.server.stop()
+    }
+
+    /// The command `refetch`, and adding the finished download again, whose file seems to be missing.
+    @Test(arguments: [false, true]) func aFinishedDownloadWaits(_ isAdded: Bool) async throws {
+        var place = try await Place()
+        let downloader = try await place.downloader()
+        let download = try await place.add(to: downloader)
+        _ = try await download.file
+        try place.disk.unmount()
+        if isAdded { _ = try await place.add(to: downloader) } else { try await download.refetch() }
+        try await expectWait(download)
+        #expect(place.names.isEmpty)
+        place.disk = try TestDisk(image: place.image, at: place.directory)
+        if isAdded {
+            try await download.reaches { $0.isOver }
+        } else {
+            _ = try await download.file
+        }
+        try place.expectFile()
+        #expect(place.names == ["file"])
+        await downloader.close()
+        await place.site.server.stop()
+    }
+
+    /// Another disk is mounted there, until the user says to continue on it or moves the download.
+    @Test(arguments: [false, true]) func anotherDiskIsUsedOnlyIfTheUserSaysSo(_ isMoved: Bool) async throws {
+        var place = try await Place()
+        let downloader = try await place.downloader()
+        let download = try await place.add(to: downloader)
+        try await download.reaches { $0.heldBytes > 1_000_000 }
+        try await download.pause()
+        try place.disk.unmount()
+        place.disk = try TestDisk(image: place.site.root.appendingPathComponent("other"), at: place.directory)
+        try await download.start()
+        try await expectWait(download)
+        #expect(place.names.isEmpty)
+        let target = isMoved ? place.site.downloads : place.directory
+        try await download.setDirectory(target)
+        if isMoved { try await download.start() }
+        #expect(try await download.file == target.appendingPathComponent("file"))
+        #expect(place.names == (isMoved ? [] : ["file"]))
+        await downloader.close()
+        await place.site.server.stop()
+    }
+
+    /// The mount point disappears with the disk, as in /media. A download whose directory was deleted fails: no disk can
+    /// bring the directory back.
+    @Test(arguments: [false, true]) func aMissingDirectory(_ isDeleted: Bool) async throws {
+        let place = try await Place()
+        let directory = isDeleted ? place.directory.appendingPathComponent("films") : place.directory
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let downloader = try await place.downloader()
+        let download = try await downloader.add(
+            try place.site.request("/file") { $0.destination = .directory(directory) })
+        try await download.reaches { $0.heldBytes > 1_000_000 }
+        try await download.pause()
+        if !isDeleted { try place.disk.unmount() }
+        try FileManager.default.removeItem(at: directory)
+        try await download.start()
+        if isDeleted {
+            let end = try await download.reaches { $0.isOver || $0.state == .waiting(.destination) }
+            #expect(end.state == .failed && end.error?.code == .unusableDestination, "\(end)")
+        } else {
+            try await expectWait(download)
+        }
+        #expect(!FileManager.default.fileExists(atPath: directory.path))
+        await downloader.close()
+        await place.site.server.stop()
+    }
+}
