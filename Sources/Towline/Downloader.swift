@@ -65,7 +65,8 @@ public final class Downloader: DownloadManager {
         monitor: any NetworkMonitor
     ) async throws(TowlineError) {
         await TimerReserve.fill()
-        let files = LocalFiles(storage: FileStorage(keptFree: Self.keptFree))
+        let roots = StorageRoots(configuration.roots)
+        let files = LocalFiles(storage: FileStorage(keptFree: Self.keptFree, roots: roots))
         let registry = try await registry.open { directories in directories.flatMap { files.orphans(in: $0) } }
         let clock = transport.clock ?? SystemClock()
         let services = TransferServices(
@@ -74,7 +75,7 @@ public final class Downloader: DownloadManager {
             clock: { clock.time }, traces: configuration.logger.map { $0.logLevel <= .debug } ?? false)
         let hub = SnapshotHub()
         center = DownloadCenter(
-            registry: registry, services: services, files: files, performer: LocalFollowUps(),
+            registry: registry, services: services, files: files, performer: LocalFollowUps(storage: files.storage),
             configuration: configuration, hub: hub, clock: clock)
         self.hub = hub
         notices = registry.notices

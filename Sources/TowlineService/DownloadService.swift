@@ -63,6 +63,7 @@ package final class DownloadService: Sendable {
         limits.snapshotInterval = .seconds(configuration.eventInterval)
         limits.networkRetryInterval = .seconds(configuration.networkRetryInterval)
         limits.onTrouble = configuration.onTrouble
+        limits.roots = roots.paths
         let downloader = try await Downloader(stateDirectory: configuration.stateDirectory, configuration: limits)
         do throws(TowlineError) {
             // Lock the list first: only the process that holds the lock may remove an old socket.

@@ -42,7 +42,10 @@ struct LocalFiles: DownloadFiles {
     }
 
     func fileSystem(_ directory: String) async -> FileSystemIdentity.Finding? {
-        await WorkThread.runBriefly { FileSystemIdentity.find(directory) }
+        await WorkThread.runBriefly {
+            // A link that leads out of the downloads directory is an error of the transfer, and no other disk.
+            (try? storage.checkRoots(directory)) == nil ? nil : FileSystemIdentity.find(directory)
+        }
     }
 
     func unfinished(in directory: String) async -> [UnfinishedFile] {
@@ -59,7 +62,7 @@ struct LocalFiles: DownloadFiles {
             } else {
                 nil
             }
-        guard let place, let report = try? JournalReader.inspect(path: place.path) else { return nil }
+        guard let place, let report = try? storage.inspect(place) else { return nil }
         return JournalSummary(report, place)
     }
 
@@ -68,32 +71,34 @@ struct LocalFiles: DownloadFiles {
             throw TowlineError(
                 .unusableDestination, "no bytes of the download are on the disk yet. Start the download first")
         }
-        let path = Place(directory: record.directory, name: name).path
-        guard record.state == .finished else { return try ContentFile.unfinished(at: path) }
-        return try ContentFile.finished(at: path, length: record.completeLength)
+        return try storage.content(
+            Place(directory: record.directory, name: name), isFinished: record.state == .finished,
+            length: record.completeLength)
     }
 
     private func isFinished(_ record: RegisteredDownload) -> Bool {
         guard let name = record.name else { return false }
-        let attributes = try? FileManager.default.attributesOfItem(
-            atPath: Place(directory: record.directory, name: name).path)
+        let status = storage.status(of: Place(directory: record.directory, name: name))
         // A follow-up that deletes the archive leaves the unpacked directory as the result.
-        if attributes?[.type] as? FileAttributeType == .typeDirectory { return isUnpacked(record) }
-        guard let attributes, attributes[.type] as? FileAttributeType == .typeRegular else { return false }
-        guard let length = record.completeLength else { return true }
-        return (attributes[.size] as? NSNumber)?.int64Value == length
+        if status?.kind == .directory { return isUnpacked(record) }
+        guard let status, status.kind == .regular else { return false }
+        return status.size == record.completeLength ?? status.size
     }
 
     /// Returns whether a follow-up of this download unpacked the directory with its name, and deleted the archive.
     private func isUnpacked(_ record: RegisteredDownload) -> Bool {
         guard let name = record.name else { return false }
-        let receipt = FinishedFile.receipt(of: record.id, endedAt: record.endedAt ?? record.addedAt)
-        return UnpackReceipt.isOn(Place(directory: record.directory, name: name).path, receipt)
+        let receipt = receipt(of: record)
+        return (try? storage.withDirectory(record.directory) { UnpackReceipt.isOn(name, in: $0, receipt) }) ?? false
+    }
+
+    private func receipt(of record: RegisteredDownload) -> String {
+        FinishedFile.receipt(of: record.id, endedAt: record.endedAt ?? record.addedAt)
     }
 
     private func isBegun(_ record: RegisteredDownload) -> Bool {
         guard let name = record.name,
-            let report = try? JournalReader.inspect(path: Place(directory: record.directory, name: name).path)
+            let report = try? storage.inspect(Place(directory: record.directory, name: name))
         else { return false }
         return sources(record).contains(report.record.source)
     }
@@ -119,16 +124,28 @@ struct LocalFiles: DownloadFiles {
     private func removeFile(_ record: RegisteredDownload) throws(TowlineError) {
         guard let name = record.name else { return }
         let place = Place(directory: record.directory, name: name)
-        guard
-            isUnpacked(record)
-                || storage.isPublished(place, from: sources(record), length: record.completeLength)
-        else { return }
-        do {
-            try FileManager.default.removeItem(atPath: place.path)
-        } catch {
-            throw TowlineError(
-                .diskPermission,
-                "cannot remove \(TerminalSafeText.make(place.path)). Check the permissions of its directory")
+        if storage.isPublished(place, from: sources(record), length: record.completeLength) {
+            try storage.remove(place)
+        }
+        try removeUnpacked(record, place)
+    }
+
+    /// Removes the directory that a follow-up of this download unpacked in place of its file, if it carries the receipt.
+    private func removeUnpacked(_ record: RegisteredDownload, _ place: Place) throws(TowlineError) {
+        let places = [place]
+        let receipt = receipt(of: record)
+        for place in places {
+            // Without the parent directory, nothing has to be removed.
+            let isRemoved = try? storage.withDirectory(place.directory) { parent in
+                !UnpackReceipt.isOn(place.name, in: parent, receipt)
+                    || UnpackReceipt.removeDirectory(place.name, in: parent)
+            }
+            guard isRemoved ?? true else {
+                throw TowlineError(
+                    .diskPermission,
+                    "cannot remove the unpacked directory \(TerminalSafeText.make(place.path)). Check the permissions "
+                        + "of the files in it")
+            }
         }
     }
 
@@ -137,7 +154,7 @@ struct LocalFiles: DownloadFiles {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         return names.filter { $0.hasSuffix(suffix) }.sorted().compactMap { journal in
             let place = Place(directory: directory, name: String(journal.dropLast(suffix.count)))
-            guard let report = try? JournalReader.inspect(path: place.path) else { return nil }
+            guard let report = try? storage.inspect(place) else { return nil }
             return UnfinishedFile(
                 directory: directory, source: report.record.source, held: JournalSummary(report, place),
                 checksum: report.record.checksums.first,

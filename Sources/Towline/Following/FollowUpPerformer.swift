@@ -49,6 +49,14 @@ extension FollowUp {
     /// `true` if the follow-up deletes the downloaded file.
     var deletesFile: Bool { if case .unpack(_, deletesArchive: true) = self { true } else { false } }
 
+    /// The path of the directory that is unpacked or of the moved file; `nil` for other follow-ups.
+    var target: URL? {
+        switch self {
+        case .unpack(let url, _), .move(let url): url.standardizedFileURL
+        case .run, .notify: nil
+        }
+    }
+
     /// Checks the URL of the follow-up. Throws `unusableURL` if the URL of `notify` is not a valid HTTP URL, and
     /// `unusableOption` if another URL is not a file URL or this build cannot send webhooks.
     func check() throws(TowlineError) {

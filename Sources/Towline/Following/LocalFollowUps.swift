@@ -1,6 +1,7 @@
 import Foundation
 import TowlineArchive
 import TowlineCore
+import TowlineDisk
 import TowlineEngine
 import TowlineSystem
 
@@ -11,7 +12,12 @@ import TowlineSystem
 /// Performs the follow-ups of finished downloads: unpacks archives, moves files and runs programs on this machine, and
 /// sends notifications.
 struct LocalFollowUps: FollowUpPerformer {
+    /// The storage, whose roots limit the directories that are changed; `nil` without limits.
+    var storage: FileStorage?
+
     func perform(_ followUp: FollowUp, of file: FinishedFile) async throws(TowlineError) -> String? {
+        try storage?.checkRoots(Place(path: file.path).directory)
+        if let target = followUp.target { try storage?.checkRoots(target.deletingLastPathComponent().path) }
         switch followUp {
         case .unpack(let directory, let deletesArchive):
             try await unpack(file, directory)

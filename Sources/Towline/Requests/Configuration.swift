@@ -39,6 +39,9 @@ extension Downloader {
         public var logger: Logger?
         /// The interval between two checks of the free disk space while a download waits for space.
         public var diskRetryInterval = Duration.seconds(10)
+        /// The directories that contain all downloads: absolute paths without links. A symbolic link that leads out of
+        /// them is not followed.
+        package var roots: [String] = []
         /// A closure that receives the error if a change of the registry, the database of all downloads, fails in the
         /// background. Readers of ``Downloader/events`` receive the same error.
         package var onTrouble: (@Sendable (TowlineError) -> Void)?

@@ -23,17 +23,20 @@ final class Folder: Sendable {
     let hasDefaultRights: Bool
 
     /// `O_PATH` of `<fcntl.h>`: opens a directory for the names in it, without the right to read it.
-    private static let pathOnly: Int32 = 0o10_000_000
+    static let pathOnly: Int32 = 0o10_000_000
     private let shortfalls: Shortfalls?
 
-    /// Opens a directory. Follows links in the path: the user names the directory, and only the files belong to
-    /// Towline. Throws `unusableDestination` if the path does not lead to a directory.
-    init(_ path: String, syscall: any Syscall, shortfalls: Shortfalls? = nil) throws(TowlineError) {
+    /// Opens a directory. Follows links in the path, except links that lead out of one of `roots`: the user names the
+    /// directory, and only the files belong to Towline. Throws `unusableDestination` if the path does not lead to a
+    /// directory.
+    init(
+        _ path: String, syscall: any Syscall, shortfalls: Shortfalls? = nil, roots: StorageRoots = StorageRoots()
+    ) throws(TowlineError) {
         self.shortfalls = shortfalls
         var code: Int32
         var flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
         repeat {
-            code = syscall.openat(AT_FDCWD, path.isEmpty ? "." : path, flags, 0)
+            code = roots.open(path, flags, syscall)
             if code == -EACCES, flags & Self.pathOnly == 0 {
                 // A drop box: a directory whose users may create files but not list them.
                 flags |= Self.pathOnly
@@ -49,6 +52,11 @@ final class Folder: Sendable {
             case ENOTDIR, ELOOP:
                 throw TowlineError(
                     .unusableDestination, "\(path) is not a directory. Choose another directory", systemError: -code)
+            case EXDEV:
+                throw TowlineError(
+                    .unusableDestination,
+                    "a symbolic link in \(path) leads out of the downloads directory, so it is not followed. "
+                        + "Remove the link, or move the download with 'tow move ID DIR'", systemError: -code)
             default: throw .opening(path, -code)
             }
         }
@@ -166,19 +174,19 @@ final class Folder: Sendable {
         return !SyncQueue.asksEachFile.contains(type)
     }
 
+    /// `true` if the file system reports a hole of a file only where no byte was written: ext4, XFS, Btrfs and tmpfs.
+    /// Others may store written zeros as holes.
+    var reportsHoles: Bool {
+        guard let type = try? fileSystem() else { return false }
+        return type == 0x9123_683E || Self.naming.contains(type)
+    }
+
     private func fileSystem() throws(TowlineError) -> Int64 {
         if let known = type.withLock({ $0 }) { return known }
         var space = FileSystemSpace()
         let found = try call { $1.space($0, &space) } >= 0 ? space.type & 0xFFFF_FFFF : 0
         type.withLock { $0 = found }
         return found
-    }
-
-    /// `true` if the file system reports a hole of a file only where no byte was written: ext4, XFS, Btrfs and tmpfs.
-    /// Others may store written zeros as holes.
-    var reportsHoles: Bool {
-        guard let type = try? fileSystem() else { return false }
-        return type == 0x9123_683E || Self.naming.contains(type)
     }
 
     /// Gives a file from `createUnnamed` its first name.

@@ -26,6 +26,7 @@ final class FolderPool: Sendable {
     private let syscall: any Syscall
     private let shortfalls: Shortfalls
     private let boot: BootIdentity
+    let roots: StorageRoots
     /// The open directories by path, as weak references. Downloads into one directory share its file descriptor.
     private let folders = Mutex<[String: WeakFolder]>([:])
     /// The directory that was opened last, kept open between downloads so that the next one finds it without a lookup;
@@ -38,10 +39,11 @@ final class FolderPool: Sendable {
     private let indices = Mutex<[(folder: FileIdentity, index: JournalIndex)]>([])
 
     init(
-        _ syscall: any Syscall, _ shortfalls: Shortfalls, _ boot: BootIdentity, lookupLife: Duration, keepsLatest: Bool
+        _ syscall: any Syscall, _ shortfalls: Shortfalls, _ boot: BootIdentity, lookupLife: Duration, keepsLatest: Bool,
+        roots: StorageRoots
     ) {
         (self.syscall, self.shortfalls, self.boot) = (syscall, shortfalls, boot)
-        (self.lookupLife, self.keepsLatest) = (lookupLife, keepsLatest)
+        (self.lookupLife, self.keepsLatest, self.roots) = (lookupLife, keepsLatest, roots)
     }
 
     /// Returns the directory at a path: the shared open one, or a new one. Checks after each `lookupLife` that the path
@@ -53,20 +55,31 @@ final class FolderPool: Sendable {
         let known = folders.withLock { folders in folders[path].map { ($0.folder, $0.seen) } }
         if case (let folder?, let seen)? = known {
             if now - seen < lookupLife { return folder }
-            var status = FileStatus()
-            if syscall.status(AT_FDCWD, path + "/.", &status) >= 0, status.identity == folder.identity {
+            if leads(path, to: folder) {
                 folders.withLock { $0[path]?.seen = now }
                 if last != nil { latest.withLock { $0 = Latest(path: path, folder: folder, seen: now) } }
                 return folder
             }
         }
-        let opened = try Folder(path, syscall: syscall, shortfalls: shortfalls)
+        let opened = try Folder(path, syscall: syscall, shortfalls: shortfalls, roots: roots)
         if keepsLatest { latest.withLock { $0 = Latest(path: path, folder: opened, seen: now) } }
         folders.withLock { folders in
             folders = folders.filter { $0.value.folder != nil }
             folders[path] = WeakFolder(folder: opened, seen: now)
         }
         return opened
+    }
+
+    /// Returns whether a path still leads to an open directory, beneath its root.
+    private func leads(_ path: String, to folder: Folder) -> Bool {
+        var status = FileStatus()
+        guard !roots.isEmpty else {
+            return syscall.status(AT_FDCWD, path + "/.", &status) >= 0 && status.identity == folder.identity
+        }
+        let number = roots.open(path, Folder.pathOnly | O_DIRECTORY | O_CLOEXEC, syscall)
+        guard number >= 0 else { return false }
+        defer { _ = syscall.close(number) }
+        return syscall.status(number, "", &status) >= 0 && status.identity == folder.identity
     }
 
     /// Opens the directory of a destination, and returns it with the names of the download's files. Throws

@@ -47,7 +47,7 @@ package enum JournalReader {
             if try folder.status(of: names.journal) != nil,
                 !JournalFile.isForeign(names.journal, in: folder, boot: boot)
             {
-                let found = try open(path, syscall)
+                let found = try open(folder, name)
                 return .unfinished(found.report, owner: LockOwner.process(locking: found.journal))
             }
             if let part = try folder.open(names.part, readOnly: true),
@@ -95,16 +95,16 @@ package enum JournalReader {
     package static func inspect(path: String, syscall: any Syscall = SystemCalls()) throws(TowlineError)
         -> JournalReport
     {
-        try open(path, syscall).report
+        let (directory, name) = split(path)
+        return try open(Folder(directory, syscall: syscall), name).report
     }
 
-    /// Reads the journal of the unfinished download at a path. Returns its report, the open journal and the open part
-    /// file (`nil` if it does not exist); throws like `inspect`.
+    /// Reads the journal of the unfinished download `name` in a directory. Returns its report, the open journal and the
+    /// open part file (`nil` if it does not exist); throws like `inspect`.
     static func open(
-        _ path: String, _ syscall: any Syscall
+        _ folder: Folder, _ name: String
     ) throws(TowlineError) -> (report: JournalReport, journal: Descriptor, part: Descriptor?) {
-        let (directory, name) = split(path)
-        let folder = try Folder(directory, syscall: syscall)
+        let (path, syscall) = (folder.path(of: name), folder.descriptor.syscall)
         let names = PlaceNames(final: name)
         guard let file = try folder.open(names.journal, readOnly: true) else {
             throw TowlineError(

@@ -22,16 +22,14 @@ package final class ContentFile: Sendable {
         self.version = version
     }
 
-    /// Opens a finished file.
+    /// Opens a finished file in a directory.
     ///
     /// - Parameter length: the required size in bytes; `nil` accepts any size.
     /// - Throws: `unusableDestination` if the file does not exist, is a link or not a regular file, or has another
     ///   size.
-    package static func finished(
-        at path: String, length: Int64?, syscall: any Syscall = SystemCalls()
-    ) throws(TowlineError) -> ContentFile {
-        let (directory, name) = JournalReader.split(path)
-        guard let file = try Folder(directory, syscall: syscall).open(name, readOnly: true) else {
+    static func finished(in folder: Folder, named name: String, length: Int64?) throws(TowlineError) -> ContentFile {
+        let path = folder.path(of: name)
+        guard let file = try folder.open(name, readOnly: true) else {
             throw TowlineError(
                 .unusableDestination,
                 "\(TerminalSafeText.make(path)) no longer exists: the file was moved or deleted after the download. "
@@ -56,10 +54,9 @@ package final class ContentFile: Sendable {
     ///
     /// - Throws: the errors of `JournalReader.inspect`; `unusableDestination` if the part file is missing or is not the
     ///   one that the journal was created with.
-    package static func unfinished(
-        at path: String, syscall: any Syscall = SystemCalls()
-    ) throws(TowlineError) -> ContentFile {
-        let (report, _, part) = try JournalReader.open(path, syscall)
+    static func unfinished(in folder: Folder, named name: String) throws(TowlineError) -> ContentFile {
+        let path = folder.path(of: name)
+        let (report, _, part) = try JournalReader.open(folder, name)
         guard let part, report.isSamePart, let size = report.partLength else {
             throw TowlineError(
                 .unusableDestination,

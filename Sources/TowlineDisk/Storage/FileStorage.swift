@@ -19,16 +19,61 @@ package final class FileStorage: Storage {
     ///   block while the disk syncs, and the directory that was opened last stays open.
     /// - Parameter keptFree: the number of bytes that downloads of 1 MiB or more, or of unknown length, leave free on
     ///   their disk; a twentieth of the disk if that is less.
+    /// - Parameter roots: the directories that contain all downloads. Links that lead out of them are not followed.
     package init(
         syscall: any Syscall = SystemCalls(), boot: BootIdentity? = nil, lookupLife: Duration = .milliseconds(20),
-        forOneRun: Bool = false, keptFree: Int64 = 0
+        forOneRun: Bool = false, keptFree: Int64 = 0, roots: StorageRoots = StorageRoots()
     ) {
         space = Preallocation(keptFree: keptFree)
         self.syscall = syscall
         self.boot = boot ?? BootIdentity.current(syscall)
-        folders = FolderPool(syscall, shortfalls, self.boot, lookupLife: lookupLife, keepsLatest: forOneRun)
+        folders = FolderPool(
+            syscall, shortfalls, self.boot, lookupLife: lookupLife, keepsLatest: forOneRun, roots: roots)
         finished = FinishedFiles(boot: self.boot, folders: folders)
         queue = SyncQueue(syscall: syscall, callersMayWait: forOneRun)
+    }
+
+    /// Calls `body` with the descriptor of an open directory. Throws if the directory cannot be opened.
+    package func withDirectory<Value>(_ path: String, _ body: (Int32) -> Value) throws(TowlineError) -> Value {
+        let directory = try folders.folder(path).descriptor
+        let number = try directory.acquire()
+        defer { directory.release() }
+        return body(number)
+    }
+
+    /// Throws `unusableDestination` if a symbolic link in the path of a directory leads out of its root.
+    package func checkRoots(_ directory: String) throws(TowlineError) {
+        do throws(TowlineError) {
+            _ = try folders.folder(directory)
+        } catch {
+            if error.systemError == EXDEV { throw error }
+        }
+    }
+
+    /// Returns the status of the file with the final name of a place; `nil` if it does not exist or cannot be read.
+    package func status(of place: Place) -> FileStatus? {
+        (try? folders.folder(place.directory).status(of: place.name)) ?? nil
+    }
+
+    /// Removes the file with the final name of a place. Throws if that fails.
+    package func remove(_ place: Place) throws(TowlineError) {
+        let (folder, names) = try folders.enter(place)
+        try folder.remove(names.final)
+    }
+
+    /// Reads the journal of the unfinished download of a place; throws like `JournalReader.inspect`.
+    package func inspect(_ place: Place) throws(TowlineError) -> JournalReport {
+        try JournalReader.open(folders.folder(place.directory), place.name).report
+    }
+
+    /// Opens the finished file of a place, or its part file if `isFinished` is `false`; throws like `ContentFile`.
+    package func content(
+        _ place: Place, isFinished: Bool, length: Int64?
+    ) throws(TowlineError) -> ContentFile {
+        let folder = try folders.folder(place.directory)
+        return isFinished
+            ? try .finished(in: folder, named: place.name, length: length)
+            : try .unfinished(in: folder, named: place.name)
     }
 
     package func takeNotices(inDirectory directory: String) -> [String] { shortfalls.takeNotices(of: directory) }
@@ -57,6 +102,14 @@ package final class FileStorage: Storage {
             return !mark.isAdopted && sources.contains { mark.isOf($0) }
         }
         return status.size == length
+    }
+
+    /// Returns whether a process has locked the part file of a place, according to `/proc/locks`. Takes no lock itself,
+    /// which could make another process fail.
+    package func isInUse(_ place: Place) -> Bool {
+        guard let (folder, names) = try? folders.enter(place), let file = try? folder.open(names.part, readOnly: true)
+        else { return false }
+        return LockOwner.process(locking: file) != nil
     }
 
     package func checkReplaceable(_ place: Place, isReplaced: Bool) throws(TowlineError) {
@@ -104,14 +157,6 @@ package final class FileStorage: Storage {
             return try equip(file, folder, names, record, terms, &displaced)
         } catch {
             // A journal under this name may belong to another process that has just published its file.
-    /// Returns whether a process has locked the part file of a place, according to `/proc/locks`. Takes no lock itself,
-    /// which could make another process fail.
-    package func isInUse(_ place: Place) -> Bool {
-        guard let (folder, names) = try? folders.enter(place), let file = try? folder.open(names.part, readOnly: true)
-        else { return false }
-        return LockOwner.process(locking: file) != nil
-    }
-
             try? folder.remove(names.part)
             displaced.restore(in: folder)
             throw error

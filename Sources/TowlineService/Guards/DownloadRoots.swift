@@ -4,9 +4,9 @@ internal import Towline
 /// The downloads directories. Resolves the directory in a client's request to a directory inside them.
 struct DownloadRoots: Sendable {
     /// The directories with all symbolic links resolved.
-    private let roots: [String]
+    let paths: [String]
     /// The directory of downloads that specify no directory.
-    var standard: String { roots[0] }
+    var standard: String { paths[0] }
 
     /// Creates missing directories.
     ///
@@ -38,7 +38,7 @@ struct DownloadRoots: Sendable {
             throw TowlineError(
                 .unusableDestination, "no downloads directory is configured. Set a directory with --downloads")
         }
-        self.roots = roots
+        paths = roots
     }
 
     /// Returns a directory inside a root, and creates it if it does not exist and `creating` is `true`. Relative paths
@@ -62,7 +62,7 @@ struct DownloadRoots: Sendable {
             missing.insert(last, at: 0)
             found = Self.real("/" + existing.joined(separator: "/"))
         }
-        guard let found, let root = roots.first(where: { Self.isInside(found, $0) }) else { throw Self.refusal(text) }
+        guard let found, let root = paths.first(where: { Self.isInside(found, $0) }) else { throw Self.refusal(text) }
         let inside = found.dropFirst(root.count).split(separator: "/") + missing
         guard !inside.contains(where: { $0.utf8.first == 0x2E }) else { throw Self.refusal(text) }
         guard creating else { return ([found == "/" ? "" : found] + missing.map(String.init)).joined(separator: "/") }
@@ -72,7 +72,7 @@ struct DownloadRoots: Sendable {
     /// Returns true if a download's directory is still inside a root after all links are resolved.
     func hold(_ directory: String) -> Bool {
         guard let real = Self.real(directory) else { return false }
-        return roots.contains { Self.isInside(real, $0) }
+        return paths.contains { Self.isInside(real, $0) }
     }
 
     /// Checks a file name from a client.
