@@ -135,6 +135,33 @@ private final class DownloadModel {
         await site.server.stop()
     }
 
+    /// Removing a download with its files removes the unpacked directory, but no directory that only has its name.
+    @Test(arguments: [false, true], [false, true])
+    func anUnpackedDirectoryIsRemovedWithItsArchive(_ deletesArchive: Bool, _ isOurs: Bool) async throws {
+        let archive = Self.tar("a.txt", "hello")
+        let site = try await Site([
+            "/a.tar": Resource(Self.version, behaviour: Behaviour { _ in Reply(200, text: archive) })
+        ])
+        let downloader = try await site.downloader()
+        let folder = site.downloads.appendingPathComponent("a", isDirectory: true)
+        let request = try site.request("/a.tar") {
+            $0.followUps = [.unpack(into: folder, deletesArchive: deletesArchive)]
+        }
+        let download = try await downloader.add(request)
+        try await download.reaches { $0.followUp == .done }
+        #expect(site.names == (deletesArchive ? ["a"] : ["a", "a.tar"]))
+        try Data("more".utf8).write(to: folder.appendingPathComponent("b.txt"))
+        if !isOurs {
+            try FileManager.default.removeItem(at: folder)
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            try Data("mine".utf8).write(to: folder.appendingPathComponent("mine"))
+        }
+        try await download.remove(deletingFiles: true)
+        #expect(site.names == (isOurs ? [] : ["a"]))
+        await downloader.close()
+        await site.server.stop()
+    }
+
     /// A kill after the archive was deleted, and before the list contains it: the step runs again and succeeds.
     @Test func aDeletedArchiveIsNotUnpackedAgain() async throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("deleted-\(UUID().uuidString)")

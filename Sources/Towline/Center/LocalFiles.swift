@@ -130,9 +130,13 @@ struct LocalFiles: DownloadFiles {
         try removeUnpacked(record, place)
     }
 
-    /// Removes the directory that a follow-up of this download unpacked in place of its file, if it carries the receipt.
+    /// Removes the directories that follow-ups of this download unpacked, which carry its receipt: the one that replaced
+    /// its file, and those beside it.
     private func removeUnpacked(_ record: RegisteredDownload, _ place: Place) throws(TowlineError) {
-        let places = [place]
+        var places = [place]
+        for case .unpack(let directory, _) in StoredRequest.request(of: record).followUps {
+            places.append(Place(path: directory.standardizedFileURL.path))
+        }
         let receipt = receipt(of: record)
         for place in places {
             // Without the parent directory, nothing has to be removed.
