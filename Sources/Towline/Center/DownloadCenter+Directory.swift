@@ -62,7 +62,8 @@ extension DownloadCenter {
         if record.state == .waiting, record.reasonCode == WaitCode.destination.rawValue {
             change.state = .init(.queued)
         }
-        change.note("moved", "the download continues on the file system that is now at its directory")
+        let message = "the download continues on the file system that is now at its directory"
+        change.note("moved", message, at: clock.milliseconds)
         guard try await scheduler.apply(change, onlyFrom: record.state) else { return }
         await scheduler.use(request, for: record.id, restarts: false)
     }

@@ -56,7 +56,7 @@ final class Folder: Sendable {
                 throw TowlineError(
                     .unusableDestination,
                     "a symbolic link in \(path) leads out of the downloads directory, so it is not followed. "
-                        + "Remove the link, or move the download with 'tow move ID DIR'", systemError: -code)
+                        + "Remove the link, or move the download to another directory", systemError: -code)
             default: throw .opening(path, -code)
             }
         }

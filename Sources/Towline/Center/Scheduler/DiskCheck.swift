@@ -51,8 +51,8 @@ struct DiskCheck {
         let directory = TerminalSafeText.make(record.directory)
         let wayOut =
             found.isOfDirectory
-            ? "Mount the disk; to continue on the disk that is mounted now, run 'tow move ID \(directory)'"
-            : "Mount the disk, or move the download with 'tow move ID DIR'"
+            ? "Mount the disk. To continue on the disk that is mounted now, move the download to the same directory"
+            : "Mount the disk, or move the download to another directory"
         return TowlineError(
             .unusableDestination,
             "the disk of this download is not mounted at \(directory). \(wayOut)", systemError: ENODEV)
