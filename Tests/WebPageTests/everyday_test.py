@@ -60,6 +60,8 @@ class Phone(PageTestCase):
         self.service.add(*[f"{FILES}/small/{name}.bin" for name in "ab"], startsPaused=True)
         shown = "return !document.querySelector('#details').hidden"
         closed = "return document.querySelector('#details').hidden"
+        # The browser keeps 50 entries, and earlier tests made many.
+        self.browser.devtools("Page.resetNavigationHistory")
         for close in (lambda: self.browser.call("POST", "/back"), lambda: self.browser.click(".details-close")):
             entries = self.browser.devtools("Page.getNavigationHistory")["currentIndex"]
             self.browser.click(f"{self.row('a.bin')} .name")
