@@ -13,7 +13,7 @@ jobs = $(if $(JOBS),-j $(JOBS))
 # --notice: build a package or install even if the Swift packages differ from scripts/package-versions.
 CHECK_PACKAGES ?=
 
-.PHONY: help build docs test test-page setup check launcher test-install build-service torture format install install-service uninstall deb bench-smoke bench bench-quick bench-full bench-programs clean
+.PHONY: help build docs test test-page setup check launcher test-install build-service service-packages deb-packages torture format install install-service uninstall deb bench-smoke bench bench-quick bench-full bench-programs clean
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -77,15 +77,19 @@ install: build
 	@scripts/install-shared '$(DESTDIR)$(PREFIX)/share' site-functions .build/launcher/release/tow
 
 ## install-service  install tow and towd; building towd takes some minutes
-install-service: install build-service
+install-service: service-packages install build-service
 	@scripts/check-packages $(CHECK_PACKAGES)
 	@scripts/check-linking .build/release/towd
 	install -m 0755 .build/release/towd '$(DESTDIR)$(PREFIX)/bin/towd'
 	@scripts/install-shared '$(DESTDIR)$(PREFIX)/share' site-functions .build/release/towd
 
 # The Swift libraries are linked statically: the programs need only libraries that Debian provides.
-build-service:
+build-service: service-packages
 	$(SWIFT) build -c release --product towd --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now $(jobs)
+
+# First, so that a missing package is reported or installed before a build of minutes.
+service-packages deb-packages:
+	@scripts/build-packages $(@:-packages=)
 
 ## uninstall        remove the files of 'make install' and 'make install-service'
 uninstall:
@@ -96,7 +100,7 @@ uninstall:
 	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$name.fish"; done
 
 ## deb              build a Debian package with tow and towd in .build/deb; takes some minutes
-deb: build build-service
+deb: deb-packages build build-service
 	@scripts/check-packages $(CHECK_PACKAGES)
 	@scripts/build-deb .build/launcher/release/tow .build/release/towd \
 	    .build/deb/towline_$$(dpkg --print-architecture).deb
