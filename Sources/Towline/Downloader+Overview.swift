@@ -16,11 +16,13 @@ extension Downloader {
         get async throws(TowlineError) { try center.list.hosts() }
     }
 
-    /// Returns the handle of the download whose identifier begins or ends with the abbreviation `short`.
+    /// Returns the handle of the download whose identifier begins or ends with `short`, or whose file has this name.
     ///
-    /// The result is `nil` if no identifier matches.
+    /// The result is `nil` if no download matches.
     ///
-    /// `short` has at least four characters. Upper and lower case are equal. A complete identifier is also accepted.
+    /// An abbreviated identifier has at least four characters, and upper and lower case are equal. A complete identifier
+    /// is also accepted. A file name must be complete. While the name of a file is not known, its name is the last
+    /// component of the URL.
     ///
     /// - Throws: `unusableOption` if more than one download matches.
     public func download(named short: String) async throws(TowlineError) -> Download? {

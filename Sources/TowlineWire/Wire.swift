@@ -26,7 +26,7 @@ package enum Wire {
         package var name: String?
         /// State.
         package var state: State
-        /// Why the download waits, as text.
+        /// Why the download is queued or waits, as text.
         package var reason: String?
         /// Kind of wait: `retry`, `server`, `network`, `diskSpace` or `destination`.
         package var waitsFor: String?

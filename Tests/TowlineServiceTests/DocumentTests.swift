@@ -62,4 +62,60 @@ import TowlineWire
         }
         try await site.stop()
     }
+
+    /// A misspelled parameter is refused, with its name. The parameters of the document are accepted.
+    @Test func unknownQueryParametersAreRefused() async throws {
+        let site = try await ServiceSite()
+        let id = try await site.add("/x", ["startsPaused": true])
+        let paths = try #require(
+            try await site.ask("GET", "/openapi.json").object["paths"] as? [String: [String: [String: Any]]])
+        for (path, methods) in paths where path.hasPrefix(Wire.base) && !path.hasSuffix("/events") {
+            for (method, operation) in methods {
+                let target = path.replacing("{id}", with: id).dropFirst(Wire.base.count)
+                let refused = try await site.ask(method.uppercased(), target + "?stat=1", [:])
+                let detail = refused.object["detail"] as? String ?? ""
+                #expect(refused.status == 400 && detail.hasPrefix("stat: unknown query parameter"), "\(path) \(detail)")
+                let parameters = (operation["parameters"] as? [[String: Any]] ?? []).filter {
+                    $0["in"] as? String == "query"
+                }
+                for name in parameters.compactMap({ $0["name"] as? String }) where method != "delete" {
+                    let answer = try await site.ask(method.uppercased(), target + "?\(name)=%21", [:])
+                    let detail = answer.object["detail"] as? String ?? ""
+                    #expect(!detail.contains("unknown query parameter"), "\(path) \(name): \(detail)")
+                }
+            }
+        }
+        #expect(try await site.ask("GET", "/downloads/" + id).status == 200, "'?stat=1' removed nothing")
+        try await site.stop()
+    }
+
+    /// The message of a refused private address names the setting that allows the address.
+    @Test func aRefusedAddressNamesTheSetting() async throws {
+        let site = try await ServiceSite(["/x": Resource(length: 10)]) { $0.privateAddresses = .nobody }
+        let id = try await site.add("/x")
+        try await site.wait(id, for: .failed)
+        let error = try #require(try await site.ask("GET", "/downloads/" + id).object["error"] as? [String: Any])
+        #expect(error["code"] as? String == "addressRefused")
+        #expect((error["message"] as? String)?.contains("private-addresses: everybody") == true, "\(error)")
+        try await site.stop()
+    }
+
+    /// The document lists the error codes and network failures that the library declares.
+    @Test func everyErrorCodeIsInTheDocument() async throws {
+        let site = try await ServiceSite()
+        let document = try await site.ask("GET", "/openapi.json").object
+        let schemas = try #require((document["components"] as? [String: Any])?["schemas"] as? [String: [String: Any]])
+        let failure = schemas["Failure"]?["properties"] as? [String: [String: Any]]
+        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Sources/TowlineCore/Errors")
+        func declared(_ type: String, in file: String) throws -> [String] {
+            let text = try String(contentsOf: sources.appendingPathComponent(file), encoding: .utf8)
+            return text.matches(of: /public static let (\w+) = (\w+)\(/).filter { $0.2 == type }.map { String($0.1) }
+        }
+        let codes = try declared("Code", in: "TowlineError.swift")
+        #expect(codes.count > 30 && schemas["ErrorCode"]?["enum"] as? [String] == codes)
+        let failures = try declared("NetworkFailure", in: "NetworkFailure.swift")
+        #expect(failures.count > 8 && failure?["networkFailure"]?["enum"] as? [String] == failures)
+        try await site.stop()
+    }
 }

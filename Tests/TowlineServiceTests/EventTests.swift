@@ -173,4 +173,37 @@ import TowlineWire
         #expect(try await events.contains { $0.name == "reset" })
         try await site.stop()
     }
+
+    /// The OpenAPI document has a schema for each event, with each member of its data.
+    @Test(.timeLimit(.minutes(1))) func eventsAreAsInTheDocument() async throws {
+        let site = try await ServiceSite(["/x": Resource(length: 10)])
+        let (listens, listening) = AsyncStream<Void>.makeStream()
+        async let seen = read(site) { events in
+            if !events.isEmpty { listening.finish() }
+            return Set(events.map(\.name)).isSuperset(
+                of: ["added", "changed", "removed", "noted", "totals", "reset"])
+        }
+        for await _ in listens {}
+        let id = try await site.add("/x", ["startsPaused": true])
+        for action in ["resume-all", "pause-all"] { _ = try await site.ask("POST", "/actions/" + action, [:]) }
+        let other = try await site.add("/y", ["startsPaused": true])
+        _ = try await site.ask("POST", "/downloads/\(other)/actions/resume", [:])
+        try await site.wait(other, for: .failed)
+        _ = try await site.ask("DELETE", "/downloads/" + id)
+        let events = try await seen
+        let document = try await site.ask("GET", "/openapi.json").object
+        let schemas = try #require((document["components"] as? [String: Any])?["schemas"] as? [String: [String: Any]])
+        let paths = try #require(document["paths"] as? [String: [String: [String: Any]]])
+        let responses = paths["/api/v1/events"]?["get"]?["responses"] as? [String: [String: Any]]
+        let content = responses?["200"]?["content"] as? [String: [String: Any]]
+        let references = try #require(content?["text/event-stream"]?["x-events"] as? [String: [String: String]])
+        #expect(references["alive"] != nil)
+        for event in events {
+            let name = try #require(references[event.name]?["$ref"]?.split(separator: "/").last, "\(event.name)")
+            let known = try #require(schemas[String(name)]?["properties"] as? [String: Any])
+            let data = try JSONSerialization.jsonObject(with: Data(event.data.utf8)) as? [String: Any]
+            #expect(Set(try #require(data).keys).isSubset(of: known.keys), "\(event.name): \(event.data)")
+        }
+        try await site.stop()
+    }
 }

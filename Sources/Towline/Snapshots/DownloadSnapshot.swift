@@ -16,7 +16,8 @@ public struct DownloadSnapshot: Hashable, Sendable, Identifiable, Codable {
     /// The latest time when a waiting download is retried, accurate to a second; `nil` if the download does not wait,
     /// or is being retried.
     public var waitsUntil: Date?
-    /// The reason why the download waits, was restarted or failed, as text; `nil` without such a reason.
+    /// The reason why the download is queued, waits, was restarted or failed, as text; `nil` without such a reason. A
+    /// download that a limit keeps queued names the limit, for example `limit: 3 per host`.
     public var reason: String?
     /// The error of a failed download; `nil` in every other state.
     public var error: TowlineError?

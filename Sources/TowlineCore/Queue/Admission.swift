@@ -59,6 +59,16 @@ package struct Admission: Hashable, Sendable {
         return groups[group, default: 0] < limit
     }
 
+    /// Returns the limit that keeps a download with this host and group queued, as text such as `limit: 3 per host`;
+    /// `nil` if the download may start now.
+    package func reason(for share: Share) -> String? {
+        if let group = share.group, let limit = groupLimits[group], groups[group, default: 0] >= limit {
+            return "limit: \(limit) in the group \(group)"
+        }
+        if hosts[share.host, default: 0] >= hostLimit { return "limit: \(hostLimit) per host" }
+        return room > 0 ? nil : "limit: \(limit) at the same time"
+    }
+
     /// Records that a download with this host and group starts, without a check of the limits. A running download may
     /// exceed a limit: lowering a limit ends no download.
     package mutating func start(_ share: Share) {

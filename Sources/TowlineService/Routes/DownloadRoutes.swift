@@ -14,12 +14,8 @@ struct DownloadRoutes: Sendable {
     private static let one = list + "/{id}"
 
     func add(to table: inout RouteTable) {
-        table.add(.get, Self.list) { request, _ in
-            let page = try await downloader.page(try QueryReader(request).list())
-            return try Answer.json(
-                Wire.Page(
-                    downloads: page.downloads.map { Wire.Download($0) }, next: page.next?.text,
-                    totals: try await downloader.wireTotals))
+        table.add(.get, Self.list, parameters: QueryReader.listParameters) { request, _ in
+            try await page(QueryReader(request))
         }
         table.add(.post, Self.list) { request, context in try await create(request, context) }
         table.add(.get, Self.one) { _, context in try await answer(try await download(context)) }
@@ -29,12 +25,12 @@ struct DownloadRoutes: Sendable {
             try await apply(change, to: download, context)
             return try await answer(download)
         }
-        table.add(.delete, Self.one) { request, context in
+        table.add(.delete, Self.one, parameters: ["files"]) { request, context in
             let deletingFiles = try QueryReader(request).flag("files")
             try await download(context).remove(deletingFiles: deletingFiles)
             return Answer.nothing()
         }
-        table.add(.get, Self.one + "/timeline") { request, context in
+        table.add(.get, Self.one + "/timeline", parameters: ["after", "limit"]) { request, context in
             let query = QueryReader(request)
             let after = try query.integer("after", in: 0...Int64.max) ?? 0
             let limit = try query.integer("limit", in: 1...10_000) ?? 1000
@@ -45,6 +41,25 @@ struct DownloadRoutes: Sendable {
             try Answer.json(Wire.Segments(try await download(context).segments))
         }
         addActions(to: &table)
+    }
+
+    /// Returns a page of the list. Few downloads run at a time, so a page that must be filled again is rare.
+    private func page(_ reader: QueryReader) async throws -> Response {
+        let states = try reader.states()
+        var query = try reader.list()
+        var downloads: [Wire.Download] = []
+        let limit = query.limit
+        repeat {
+            query.limit = limit - downloads.count
+            let page = try await downloader.page(query)
+            let found = page.downloads.map { Wire.Download($0) }
+            let isChecked = states.contains { $0.needsCheck }
+            downloads += isChecked ? found.filter { row in states.contains { $0.contains(row) } } : found
+            query.cursor = page.next
+        } while query.cursor != nil && downloads.count < limit
+        return try Answer.json(
+            Wire.Page(
+                downloads: downloads, next: query.cursor?.text, totals: try await downloader.wireTotals))
     }
 
     private func addActions(to table: inout RouteTable) {
@@ -68,17 +83,17 @@ struct DownloadRoutes: Sendable {
             let snapshots = try await downloader.snapshots(of: found.map { [$0] } ?? [])
             return try Answer.json(Wire.Added(downloads: snapshots.map { Wire.Download($0) }))
         }
-        table.add(.post, Wire.base + "/actions/pause-all") { request, _ in
+        table.add(.post, Wire.base + "/actions/pause-all", parameters: ["group"]) { request, _ in
             try await downloader.pauseAll(group: QueryReader(request).text("group"))
             return Answer.nothing()
         }
-        table.add(.post, Wire.base + "/actions/resume-all") { request, _ in
+        table.add(.post, Wire.base + "/actions/resume-all", parameters: ["group"]) { request, _ in
             try await downloader.startAll(group: QueryReader(request).text("group"))
             return Answer.nothing()
         }
     }
 
-    /// The download whose ID, in full or shortened, is in the path.
+    /// The download whose ID or file name is in the path.
     private func download(_ context: ServiceContext) async throws -> Download {
         try await downloader.require(context.parameters.require("id"))
     }
@@ -164,16 +179,18 @@ struct DownloadRoutes: Sendable {
 }
 
 extension Downloader {
-    /// Returns the download with an ID, in full or shortened.
+    /// Returns the download with an ID, in full or shortened, or with a file name.
     ///
-    /// - Throws: `unknownDownload`; `unusableOption` if the shortened ID is ambiguous.
-    func require(_ name: String) async throws -> Download {
+    /// - Parameter component: the ID or the name as a component of a path, percent-encoded.
+    /// - Throws: `unknownDownload`; `unusableOption` if the shortened ID or the name is ambiguous.
+    func require(_ component: String) async throws -> Download {
+        let name = component.removingPercentEncoding ?? component
         guard let download = try await download(named: name) else {
             throw TowlineError(
                 .unknownDownload,
                 """
-                no download with the ID \(TerminalSafeText.make(name, width: 60)) is in the list of downloads. It may \
-                have been removed; 'tow list' shows the IDs
+                no download with the ID or name \(TerminalSafeText.make(name, width: 60)) is in the list of downloads. It \
+                may have been removed; 'tow list' shows the IDs
                 """)
         }
         return download

@@ -1,6 +1,8 @@
 internal import Foundation
 import HTTPTypes
 import Hummingbird
+internal import Towline
+import TowlineWire
 
 /// The routes of the service: paths, methods and handlers.
 struct RouteTable {
@@ -10,17 +12,34 @@ struct RouteTable {
     private(set) var handlers: [String: [HTTPRequest.Method: Handler]] = [:]
 
     /// Adds a handler. A handler for GET also handles HEAD.
-    mutating func add(_ method: HTTPRequest.Method, _ path: String, _ handler: @escaping Handler) {
-        handlers[path, default: [:]][method] =
-            method != .post && method != .patch
-            ? handler
-            : { request, context in
-                try Self.checkBody(request)
-                return try await handler(request, context)
-            }
+    ///
+    /// - Parameter parameters: the names of the query parameters that the handler reads. The API refuses every other
+    ///   parameter, so that a misspelled filter does not select all downloads.
+    mutating func add(
+        _ method: HTTPRequest.Method, _ path: String, parameters: Set<String> = [], _ handler: @escaping Handler
+    ) {
+        let hasBody = method == .post || method == .patch
+        let isOfAPI = path.hasPrefix(Wire.base)
+        handlers[path, default: [:]][method] = { request, context in
+            if isOfAPI { try Self.checkParameters(request, parameters) }
+            if hasBody { try Self.checkBody(request) }
+            return try await handler(request, context)
+        }
         if method == .get, handlers[path]?[.head] == nil {
             handlers[path, default: [:]][.head] = { try await handler($0, $1).createHeadResponse() }
         }
+    }
+
+    private static func checkParameters(_ request: Request, _ known: Set<String>) throws {
+        guard let unknown = request.uri.queryParameters.first(where: { !known.contains(String($0.key)) }) else {
+            return
+        }
+        let name = TerminalSafeText.make(String(unknown.key), width: 60)
+        throw HTTPError(
+            .badRequest,
+            message: known.isEmpty
+                ? "\(name): unknown query parameter. This path has no query parameters"
+                : "\(name): unknown query parameter. Expected: \(known.sorted().joined(separator: ", "))")
     }
 
     /// Accepts JSON only: a form of another site can send text without a preflight request, but not JSON.

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 internal import Towline
+import TowlineWire
 
 /// Reads typed values from the query of a request.
 struct QueryReader {
@@ -32,6 +33,11 @@ struct QueryReader {
         }
     }
 
+    /// The parameters that `list` and `states` read.
+    static let listParameters: Set<String> = [
+        "order", "descending", "state", "group", "text", "cursor", "limit",
+    ]
+
     func list() throws -> DownloadQuery {
         var query = DownloadQuery()
         if let order = text("order") {
@@ -42,14 +48,7 @@ struct QueryReader {
             query.order = known
         }
         query.descending = try flag("descending")
-        for state in (text("state") ?? "").split(separator: ",") {
-            guard let filter = DownloadQuery.Filter(rawValue: String(state)) else {
-                let names = DownloadQuery.Filter.allCases.map(\.rawValue).joined(separator: ", ")
-                throw HTTPError(
-                    .badRequest, message: "state: invalid value, expected a comma-separated list of these: \(names)")
-            }
-            query.filters.insert(filter)
-        }
+        query.filters = Set(try states().map(\.filter))
         query.group = text("group")
         query.text = text("text")
         query.cursor = text("cursor").map {
@@ -58,5 +57,47 @@ struct QueryReader {
         }
         query.limit = Int(try integer("limit", in: 1...1000) ?? 100)
         return query
+    }
+
+    /// Returns the states of the filter `state`; empty for all states.
+    func states() throws -> [ListedState] {
+        try (text("state") ?? "").split(separator: ",").map { word in
+            guard let state = ListedState(String(word)) else {
+                throw HTTPError(
+                    .badRequest,
+                    message: "state: invalid value, expected a comma-separated list of these: "
+                        + ListedState.names.joined(separator: ", "))
+            }
+            return state
+        }
+    }
+}
+
+/// A state in the filter of the list: a state as the list shows it, or `active` for all states of a running download.
+struct ListedState: Hashable {
+    /// The stored state of the downloads.
+    let filter: DownloadQuery.Filter
+    /// The state of a running download, which is not stored; `nil` for all downloads in the stored state.
+    private let activity: Wire.State?
+
+    private static let activities: [Wire.State] = [.connecting, .downloading, .verifying, .publishing]
+
+    static var names: [String] { DownloadQuery.Filter.allCases.map(\.rawValue) + activities.map(\.rawValue) }
+
+    /// Returns `nil` for an unknown name.
+    init?(_ name: String) {
+        activity = Self.activities.first { $0.rawValue == name }
+        guard let filter = activity == nil ? DownloadQuery.Filter(rawValue: name) : .active else { return nil }
+        self.filter = filter
+    }
+
+    /// `true` if the stored state does not decide, so that the downloads found need a check with `contains`.
+    var needsCheck: Bool { activity != nil }
+
+    /// Returns whether a download is shown in this state.
+    func contains(_ download: Wire.Download) -> Bool {
+        if let activity { return download.state == activity }
+        return filter == .active
+            ? Self.activities.contains(download.state) : filter.rawValue == download.state.rawValue
     }
 }

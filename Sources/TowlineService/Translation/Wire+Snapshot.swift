@@ -13,7 +13,7 @@ extension Wire.Download {
         waitsUntil = snapshot.waitsUntil?.milliseconds
         error = snapshot.error.map {
             Wire.Failure(
-                code: $0.code.description, message: $0.message, httpStatus: $0.status,
+                code: $0.code.description, message: Self.message(of: $0), httpStatus: $0.status,
                 networkFailure: $0.networkFailure?.description)
         }
         completeLength = snapshot.completeLength
@@ -28,6 +28,13 @@ extension Wire.Download {
         endedAt = snapshot.endedAt?.milliseconds
         if !snapshot.canPauseWithoutLoss { canPauseWithoutLoss = false }
         if snapshot.state == .finished { followUp = Wire.FollowUp(snapshot.followUp) }
+    }
+
+    /// Returns the message of an error. For a refused address, it names the setting of the service.
+    private static func message(of error: TowlineError) -> String {
+        guard error.code == .addressRefused else { return error.message }
+        return error.message + ". The setting private-addresses of towd does not allow this client to use private "
+            + "addresses; 'private-addresses: everybody' allows it"
     }
 
     /// Adds the fields that lists omit: the rate limit and the mirrors.

@@ -8,10 +8,11 @@ struct ListSelection: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            Show only downloads in these states, separated by commas: queued, active, waiting, paused, finished, \
-            failed, cancelled.
+            Show only downloads in these states, separated by commas: queued, connecting, downloading, verifying, \
+            publishing, waiting, paused, finished, failed, cancelled. The word active stands for connecting, \
+            downloading, verifying and publishing.
             """, valueName: "state,…"),
-        completion: .list(["queued", "active", "waiting", "paused", "finished", "failed", "cancelled"]))
+        completion: .list(["active"] + Wire.State.allCases.map(\.rawValue)))
     var only: String?
 
     @Option(help: ArgumentHelp("Show only downloads of this group.", valueName: "name"))
@@ -51,7 +52,7 @@ struct ListCommand: AsyncParsableCommand {
         abstract: "List the downloads of towd, one per line.",
         discussion: """
             The first column is the end of the download's ID. Commands that take an ID accept its first or last 4 or \
-            more characters, as long as they match only one download.
+            more characters, or the name of the file, as long as only one download matches.
 
             Examples:
               tow list
@@ -96,7 +97,8 @@ struct ShowCommand: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "ID of the download. Its first or last 4 or more characters are enough.", valueName: "id"),
+            "ID or file name of the download. The first or last 4 or more characters of the ID are enough.",
+            valueName: "id"),
         completion: DownloadCompletion.kind)
     var id: String
 

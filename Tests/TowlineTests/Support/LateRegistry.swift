@@ -82,6 +82,10 @@ actor LateRegistry: Registry {
         try await base.names(matching: short, limit: limit)
     }
 
+    func downloads(named name: String, limit: Int) async throws(TowlineError) -> [RegisteredDownload] {
+        try await base.downloads(named: name, limit: limit)
+    }
+
     func page(_ query: DownloadQuery) async throws(TowlineError) -> RegistryPage { try await base.page(query) }
 
     func apply(_ changes: [RegistryChange]) async throws(TowlineError) -> [RegistryOutcome] {

@@ -37,16 +37,35 @@ extension DownloadList {
         return DownloadSegments(completeLength: length, written: held?.written ?? ByteRangeSet())
     }
 
-    /// Returns the identifier that begins or ends with the abbreviation `short`; `nil` if no download matches. Throws
-    /// `unusableOption` if more than one download matches.
-    func find(_ short: String) async throws(TowlineError) -> DownloadID? {
+    /// Returns the identifier that begins or ends with `text`, else that of the download with this file name; `nil` if
+    /// no download matches. Throws `unusableOption` if more than one download matches.
+    func find(_ text: String) async throws(TowlineError) -> DownloadID? {
         try running.checkOpen()
-        guard let name = ShortDownloadID(short) else { return nil }
-        let found = try await registry.names(matching: name, limit: 2)
-        guard found.count < 2 else {
-            throw TowlineError(
-                .unusableOption, "the ID \(short) matches more than one download. Give more characters of the ID")
+        if let short = ShortDownloadID(text) {
+            let found = try await registry.names(matching: short, limit: 2)
+            guard found.count < 2 else {
+                throw TowlineError(
+                    .unusableOption, "the ID \(text) matches more than one download. Give more characters of the ID")
+            }
+            if let id = found.first { return id }
         }
-        return found.first
+        let named = try await registry.downloads(named: text, limit: Self.maximumCandidates + 1)
+        guard named.count > 1 else { return named.first?.id }
+        throw Self.ambiguous(text, named)
+    }
+
+    /// The maximum number of downloads with the same name that an error message lists.
+    private static let maximumCandidates = 5
+
+    private static func ambiguous(_ name: String, _ downloads: [RegisteredDownload]) -> TowlineError {
+        let candidates = downloads.prefix(maximumCandidates).map { download in
+            let directory = TerminalSafeText.make(download.directory, width: 80)
+            return "\(download.id.description.suffix(ShortDownloadID.shownLength)) in \(directory)"
+        }
+        let more = downloads.count > candidates.count ? ", and others" : ""
+        return TowlineError(
+            .unusableOption,
+            "more than one download has the name \(TerminalSafeText.make(name, width: 80)). Give one of these IDs: "
+                + candidates.joined(separator: ", ") + more)
     }
 }

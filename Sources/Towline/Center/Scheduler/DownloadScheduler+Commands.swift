@@ -59,7 +59,7 @@ extension DownloadScheduler {
     {
         let additions = try await registry.add(records, check: check)
         for (record, addition) in zip(records, additions) where addition == .added {
-            hub.publish(.added(DownloadSnapshot(record)))
+            hub.publish(.added(running.snapshot(of: record, held: nil)))
         }
         return additions
     }

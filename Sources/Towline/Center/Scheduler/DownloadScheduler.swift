@@ -14,7 +14,7 @@ actor DownloadScheduler {
     let followUps: FollowUpRunner
     let links: LinkRenewer
     let hostMemory: HostMemory
-    var admission: Admission
+    var admission: Admission { didSet { running.admission = admission } }
     var waits: RetryWaits
     private var pump = Pump()
     /// The task that retries failed accesses of the registry (the database of all downloads); `nil` if no retry is

@@ -30,6 +30,7 @@ final class RunningDownloads: Sendable {
         var claims: [DownloadID: Task<Void, Never>] = [:]
         var isClosed = false
         var network = NetworkState.available
+        var admission: Admission?
         /// The number of bytes that the last transfer of each download received. When full, becomes `receivedEarlier`.
         var received: [DownloadID: Int64] = [:]
         var receivedEarlier: [DownloadID: Int64] = [:]
@@ -74,6 +75,13 @@ final class RunningDownloads: Sendable {
         }
     }
 
+    /// The limits on running downloads and the running downloads that count against them. They decide the reason of a
+    /// queued download. `nil` before the first report of the scheduler.
+    var admission: Admission? {
+        get { state.withLock { $0.admission } }
+        set { state.withLock { $0.admission = newValue } }
+    }
+
     var isEmpty: Bool { state.withLock { $0.entries.isEmpty } }
 
     /// Returns the current snapshot (state and progress) of a running download; `nil` if the download does not run.
@@ -87,7 +95,12 @@ final class RunningDownloads: Sendable {
     func snapshot(of record: RegisteredDownload, held: JournalSummary?) -> DownloadSnapshot {
         if let snapshot = snapshot(of: record.id) { return snapshot }
         var snapshot = DownloadSnapshot(record, held)
-        snapshot.receivedBytes = state.withLock { $0.received[record.id] ?? $0.receivedEarlier[record.id] ?? 0 }
+        state.withLock { state in
+            snapshot.receivedBytes = state.received[record.id] ?? state.receivedEarlier[record.id] ?? 0
+            if snapshot.state == .queued, let limit = state.admission?.reason(for: Admission.Share(record)) {
+                snapshot.reason = limit
+            }
+        }
         return snapshot
     }
 
