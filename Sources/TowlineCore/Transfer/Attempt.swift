@@ -104,10 +104,18 @@ package struct TransportFailure: Error, Hashable, Sendable {
     package let kind: Kind
     /// The message of the HTTP client, for people, without secrets. Text from the server may be included.
     package let message: String
+    /// The message without `detail`: a short reason for a row of a list.
+    package let summary: String
+    /// The transport's own message, with details such as addresses and times; `nil` without one.
+    package let detail: String?
 
-    /// Creates the failure of an attempt (request). `message` must contain no secrets.
-    package init(_ kind: Kind, _ message: String) {
+    /// Creates the failure of an attempt (request). `message` and `detail` must contain no secrets.
+    ///
+    /// - Parameter detail: the transport's own message, which follows `message` in parentheses.
+    package init(_ kind: Kind, _ message: String, detail: String? = nil) {
         self.kind = kind
-        self.message = message
+        summary = message
+        self.detail = detail
+        self.message = detail.map { "\(message) (\($0))" } ?? message
     }
 }

@@ -206,8 +206,7 @@ enum FailureTable {
     /// Adds libcurl's own message to the text of a failure, in parentheses. The message has the details: addresses,
     /// times, the error of OpenSSL.
     private static func explained(_ failure: TransportFailure, _ detail: String?) -> TransportFailure {
-        guard let detail else { return failure }
-        return TransportFailure(failure.kind, "\(failure.message) (\(detail))")
+        TransportFailure(failure.kind, failure.message, detail: detail)
     }
 
     private static func unknown(_ code: CURLcode, _ detail: String?) -> TransportFailure {

@@ -95,9 +95,17 @@ struct PlainLog: Sendable {
 
     private static func tenth(_ snapshot: TransferSnapshot) -> Int { Int((snapshot.fractionCompleted ?? 0) * 10) }
 
+    /// Returns whether a notice begins with the reason of a wait. The notice may add a detail in parentheses.
+    private static func says(_ notice: String, _ reason: String) -> Bool {
+        if notice.hasPrefix(reason) { return true }
+        guard let start = notice.firstRange(of: " ("), let end = notice.firstRange(of: "), ") else { return false }
+        return start.lowerBound < end.lowerBound
+            && (notice[..<start.lowerBound] + ", " + notice[end.upperBound...]).hasPrefix(reason)
+    }
+
     private static func line(_ snapshot: TransferSnapshot, _ entry: Running, now: Duration) -> String? {
         if let wait = snapshot.wait {
-            return entry.saidWait.hasPrefix(wait.reason) ? nil : Phrases.state(snapshot, since: .zero)
+            return says(entry.saidWait, wait.reason) ? nil : Phrases.state(snapshot, since: .zero)
         }
         guard snapshot.state == .downloading else { return nil }
         let silence = now - entry.said

@@ -97,7 +97,12 @@ struct ProgressLine {
         }
         let barWidth = min(60, width - Self.cost(columns))
         let texts = columns.map { Self.padded($0.text, $0.width, right: true) }
-        guard barWidth >= 3 else { return TerminalSafeText.make(texts.joined(separator: Self.gap), width: width) }
+        guard barWidth >= 3 else {
+            // A figure that does not fit is left out: a part of it would be another figure.
+            let text = texts.joined(separator: Self.gap)
+            if TerminalSafeText.displayWidth(text) <= width { return text }
+            return columns.map(\.text).first { TerminalSafeText.displayWidth($0) <= width } ?? ""
+        }
         return ([bar(barWidth)] + texts).joined(separator: Self.gap)
     }
 
@@ -145,14 +150,32 @@ struct ProgressLine {
 
     /// Returns a short bar and `text`, which describes the state.
     func standing(_ width: Int, text: String, ink: TerminalStyle.Ink) -> String {
+        standing(width, ink: ink) { Self.words(text, $0, style) }
+    }
+
+    /// Returns a short bar and the text that `text` returns for the room that is left.
+    func standing(_ width: Int, ink: TerminalStyle.Ink, text: (Int) -> String) -> String {
         let barWidth = 16
         guard row.snapshot.heldBytes > 0, let fraction = row.snapshot.fractionCompleted, width >= barWidth + 30 else {
-            return style.paint(TerminalSafeText.make(text, width: width), ink)
+            return style.paint(text(width), ink)
         }
         let percent = Self.padded(Phrases.percent(fraction), 4, right: true)
-        let used = barWidth + 4 + 2 * Self.gap.count
-        let shown = style.paint(TerminalSafeText.make(text, width: width - used), ink)
+        let shown = style.paint(text(width - (barWidth + 4 + 2 * Self.gap.count)), ink)
         return [bar(barWidth), percent, shown].joined(separator: Self.gap)
+    }
+
+    /// Shortens a text to `width` cells between two words. A number before the cut is dropped, because a number without
+    /// its unit is another number.
+    static func words(_ text: String, _ width: Int, _ style: TerminalStyle) -> String {
+        let text = TerminalSafeText.make(text)
+        guard TerminalSafeText.displayWidth(text) > width else { return text }
+        let mark = style.unicode ? "…" : "..."
+        var words = text.split(separator: " ")
+        func isTooLong() -> Bool {
+            TerminalSafeText.displayWidth(words.joined(separator: " ") + mark) > width
+        }
+        while !words.isEmpty, isTooLong() || words.last?.contains(where: \.isNumber) == true { words.removeLast() }
+        return words.isEmpty ? "" : words.joined(separator: " ") + mark
     }
 
     /// Pads the text with spaces to `width` cells. Longer text is returned unchanged.

@@ -19,9 +19,25 @@ struct DownloadLines {
             Self.short(download.id), Self.padded(download.state.rawValue, 11), Self.right(percent, 4),
             Self.right(Self.sizes(download), 20), Self.right(download.rate.map { Phrases.rate(Double($0)) } ?? "", 11),
         ]
-        // A failed download shows the reason. `tow show` and `tow watch` show the reason why a download waits.
-        let why = download.error.map { "  (" + TerminalSafeText.make($0.message) + ")" } ?? ""
+        // `tow show` shows the complete reason.
+        let why = Self.shortReason(download).map { "  (" + TerminalSafeText.make($0) + ")" } ?? ""
         return paint(cells.joined(separator: "  "), download) + "  " + Self.name(download) + why
+    }
+
+    /// Returns the first sentence of the reason why a download failed, waits or is queued, without the URL, which the
+    /// row shows, and without the details of the transport. `nil` without a reason.
+    static func shortReason(_ download: Wire.Download) -> String? {
+        guard let error = download.error else {
+            return [.waiting, .queued].contains(download.state) ? download.reason : nil
+        }
+        var text = error.message[...]
+        if text.hasPrefix("http://") || text.hasPrefix("https://"), let end = text.firstRange(of: ": ") {
+            text = text[end.upperBound...]
+        }
+        // The words in parentheses are a message of the transport.
+        if error.networkFailure != nil, let detail = text.firstRange(of: " (") { text = text[..<detail.lowerBound] }
+        if let end = text.firstRange(of: ". ") { text = text[..<end.lowerBound] }
+        return String(text)
     }
 
     private func paint(_ text: String, _ download: Wire.Download) -> String {

@@ -57,25 +57,39 @@ struct WatchLine {
         let line = ProgressLine(row: ProgressRow(snapshot: snapshot), now: now, style: style, nameWidth: 0)
         switch download.state {
         case .downloading where isLive: return line.running(width)
-        case .finished, .cancelled: return TerminalSafeText.make(words, width: width)
-        default: return line.standing(width, text: words, ink: download.state == .failed ? .bad : .quiet)
+        case .finished: return words(width)
+        case .cancelled: return ""
+        case .queued, .connecting, .downloading, .verifying, .publishing, .paused, .waiting, .failed:
+            return line.standing(width, ink: download.state == .failed ? .bad : .quiet, text: words)
         }
     }
 
-    /// The text beside the state and the bar.
-    private var words: String {
+    /// Returns the text beside the state and the bar: a short reason and the sizes. Sizes that do not fit are left out.
+    private func words(_ width: Int) -> String {
+        let figures = download.state == .finished ? [sizes] : [sizes, percent]
+        let fitting = figures.first { TerminalSafeText.displayWidth($0) <= width } ?? ""
+        guard let sentence else { return fitting }
+        let whole = download.state == .finished ? [sizes, sentence] : [sentence, sizes]
+        let both = whole.joined(separator: style.separator)
+        if download.state != .failed, TerminalSafeText.displayWidth(TerminalSafeText.make(both)) <= width {
+            return both
+        }
+        return ProgressLine.words(sentence, width, style)
+    }
+
+    private var percent: String { DownloadLines.fraction(download).map { Phrases.percent($0) } ?? "" }
+
+    /// The reason of the state, or the state of the follow-up action, in one short sentence; `nil` without either.
+    private var sentence: String? {
         switch download.state {
-        case .failed: return download.error?.message ?? sizes
-        case .waiting: return [download.reason, sizes].compactMap { $0 }.joined(separator: style.separator)
+        case .failed, .waiting, .queued: return DownloadLines.shortReason(download)
         case .finished:
-            guard let followUp = download.followUp else { return sizes }
-            switch followUp.state {
-            case .none, .done: return sizes
-            case .running: return sizes + style.separator + "the follow-up action (such as unpacking) is running"
-            case .failed: return sizes + style.separator + (followUp.reason ?? Self.failedAction)
+            switch download.followUp?.state {
+            case nil, .none?, .done?: return nil
+            case .running?: return "the follow-up action (such as unpacking) is running"
+            case .failed?: return download.followUp?.reason ?? Self.failedAction
             }
-        case .cancelled: return ""
-        case .queued, .connecting, .downloading, .verifying, .publishing, .paused: return sizes
+        case .connecting, .downloading, .verifying, .publishing, .paused, .cancelled: return nil
         }
     }
 

@@ -38,7 +38,12 @@ struct WatchScreen {
         case .down:
             return cut("towd is not running. Waiting for it to start; 'tow add URL' starts it.", width, .attention)
         case .silent(let reason): return cut(reason, width, .attention)
-        case .up: return cut(facts().joined(separator: style.separator), width, .strong)
+        case .up:
+            // A figure that does not fit is left out.
+            var facts = facts()
+            func text() -> String { facts.joined(separator: style.separator) }
+            while !facts.isEmpty, TerminalSafeText.displayWidth(text()) > width { facts.removeLast() }
+            return cut(text(), width, .strong)
         }
     }
 

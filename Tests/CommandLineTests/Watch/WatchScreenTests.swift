@@ -132,4 +132,36 @@ struct WatchScreenTests {
         bench.press(.end)
         #expect(lines(bench).last?.hasPrefix("more above - ") ?? false)
     }
+
+    /// In a narrow window, a figure is complete or absent: "251.6" of "251.6 MiB" is another figure.
+    @Test(arguments: [20, 26, 33, 40, 47, 53, 60, 66, 72, 80, 100]) func noFigureIsCut(_ width: Int) {
+        let figure = /\d[\d.:]*(?: (?:B|KiB|MiB|GiB|TiB)(?:\/s)?)?(?: (?:running|queued|waiting|paused|failed|in))?%?/
+        func figures(_ line: String) -> Set<String> { Set(line.matches(of: figure).map { String($0.0) }) }
+        func list() -> [Wire.Download] {
+            var list = Wire.State.allCases.map { WatchBench.download("a", $0) }
+            for index in list.indices {
+                list[index].id = "id-\(index)"
+                list[index].completeLength = index % 2 == 0 ? 629_145_600 : nil
+                list[index].heldBytes = 263_821_721
+                if list[index].state == .downloading {
+                    (list[index].rate, list[index].remaining, list[index].connections) = (11_744_051, 3333, 16)
+                }
+                if list[index].state == .failed {
+                    list[index].error = Wire.Failure(
+                        code: "diskFull", message: "needs 629.0 MiB, has 17 KiB", httpStatus: nil)
+                }
+                if list[index].state == .queued { list[index].reason = "limit: 12345 per host" }
+                if list[index].state == .waiting { list[index].reason = "the server said 503, attempt 17 of 20" }
+            }
+            return list
+        }
+        let wide = lines(bench(list(), width: 300, height: 16))
+        let narrow = lines(bench(list(), width: width, height: 16))
+        for (line, whole) in zip(narrow.prefix(11), wide) {
+            // A row without room for the sizes shows the percentage.
+            let known = figures(whole).union(["41%"])
+            #expect(figures(line).isSubset(of: known), "\(width): \(line)")
+        }
+        #expect(width < 40 || narrow.contains { $0.contains("41%") }, "\(narrow)")
+    }
 }

@@ -89,8 +89,9 @@ extension TransferPatience {
         case .transient(let limit):
             let isTooMany = RetryPolicy.mayBeTooMany(kind)
             let failure = Failure(
-                reason: reason, code: RetryPolicy.exhausted(kind), cause: TowlineError.NetworkFailure(kind),
-                limit: limit,
+                reason: TerminalSafeText.make(failure.summary, width: 200),
+                detail: failure.detail.map { " (\(TerminalSafeText.make($0, width: 200)))" } ?? "",
+                code: RetryPolicy.exhausted(kind), cause: TowlineError.NetworkFailure(kind), limit: limit,
                 isTooMany: isTooMany)
             return countFailure(failure, evidence, &sources, work.ledger, context)
         }

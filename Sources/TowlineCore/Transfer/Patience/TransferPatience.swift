@@ -40,6 +40,8 @@ struct TransferPatience: Sendable {
     struct Failure {
         /// The reason for the failed request, shown in messages to the user.
         var reason: String
+        /// The details of the transport in parentheses, which messages add to the reason and lists do not show.
+        var detail = ""
         /// The wait before the next request that the server requested; `nil` without one.
         var wait: Duration?
         /// The code of the error with which the transfer fails if its tries are used up.
@@ -84,7 +86,7 @@ struct TransferPatience: Sendable {
         let tried = isInTurn ? sources.primary.tries : failures
         if terms.retry.isExhausted(failures: tried, limit: limit) {
             let count = tried == 1 ? "1 attempt" : "\(tried) attempts"
-            let message = "\(sources.primary.url): \(failure.reason). \(count) failed"
+            let message = "\(sources.primary.url): \(failure.reason)\(failure.detail). \(count) failed"
             return Reaction(
                 [], .primaryFailed(TowlineError(failure.code, message, networkFailure: failure.cause)))
         }
@@ -94,10 +96,9 @@ struct TransferPatience: Sendable {
             failures: isCrowdedOut ? sources.primary.tries : counted, jitter: context.jitter)
         let wait = max(delay, failure.wait ?? .zero)
         sources.primary.notBefore = context.now + wait
-        waitReason = failure.reason
-        if isCrowdedOut {
-            waitReason += ", probably because other downloads use all connections that the server allows"
-        }
+        let explanation =
+            isCrowdedOut ? ", probably because other downloads use all connections that the server allows" : ""
+        waitReason = failure.reason + explanation
         let count = isCrowdedOut ? "" : attemptCount(tried, of: allowed, failure.code)
         waitsForServer = failure.wait != nil
         lacksNetwork = failure.cause != nil
@@ -105,7 +106,8 @@ struct TransferPatience: Sendable {
         let who = hasMirrors ? "\(sources.primary.url): " : ""
         // If another source is available, the next request may go there, and at another time.
         let asksAnother = beginsAnew && sources.mirrors.contains { $0.leftOut == nil }
-        let text = "\(who)\(waitReason)\(count)" + (asksAnother ? "" : "; retrying in \(DurationText.inSentence(wait))")
+        let end = asksAnother ? "" : "; retrying in \(DurationText.inSentence(wait))"
+        let text = "\(who)\(failure.reason)\(failure.detail)\(explanation)\(count)\(end)"
         return Reaction([.notice(TransferNotice(.info, .retrying, text))])
     }
 
