@@ -73,7 +73,8 @@ package struct ServiceSettings: Hashable, Sendable {
                 allowsRoot = flag
                 continue
             }
-            let values = (value as? [Any] ?? [value]).compactMap { $0 as? String }
+            // A port alone is a number in YAML.
+            let values = (value as? [Any] ?? [value]).compactMap { $0 as? String ?? ($0 as? Int).map(String.init) }
             guard !values.isEmpty || (value as? [Any])?.isEmpty == true else {
                 throw TowlineError(
                     .unusableOption, "\(name): the value of '\(key)' must be a string or a list of strings")

@@ -98,8 +98,10 @@ package struct ListenAddress: Hashable, Sendable {
         self.isOptional = isOptional
     }
 
-    /// Parses `host:port`, `[address]:port` or `:port`; the port is optional. Returns `nil` if the text is invalid.
+    /// Parses `host:port`, `[address]:port`, `:port` or a port alone; the port after a host is optional. Without a host,
+    /// the address is 127.0.0.1. Returns `nil` if the text is invalid.
     package init?(_ text: String) {
+        let text = text.allSatisfy(\.isWholeNumber) ? ":" + text : text
         var host = text[...]
         var port = Self.defaultPort
         let afterBracket = text.lastIndex(of: "]") ?? text.startIndex

@@ -51,8 +51,8 @@ struct Towd: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Address and port of the web page and API; 'none' turns them off. May be repeated. (default: \
-            127.0.0.1:6880)
+            Address and port of the web page and API; a port alone is a port of 127.0.0.1; 'none' turns them off. May \
+            be repeated. (default: 127.0.0.1:6880)
             """, valueName: "host:port"))
     var listen: [String] = []
 
@@ -183,8 +183,8 @@ struct Towd: ParsableCommand {
                 throw TowlineError(
                     .unusableOption,
                     """
-                    invalid value '\(TerminalSafeText.make(text))' of the option listen: expected HOST:PORT, such as \
-                    127.0.0.1:6880
+                    invalid value '\(TerminalSafeText.make(text))' of the option listen: expected HOST:PORT or a port, \
+                    such as 127.0.0.1:6880, 0.0.0.0:6880 (all addresses) or 6880
                     """)
             }
             addresses.append(address)

@@ -5,10 +5,11 @@ import TowlineCore
 import TowlineWire
 
 struct NamedDownloads: ParsableArguments {
-    @Argument(
-        help: ArgumentHelp(
-            "IDs of the downloads. The first or last 4 or more characters of an ID are enough.", valueName: "id"),
-        completion: DownloadCompletion.kind)
+    static let help = ArgumentHelp(
+        "IDs or file names of the downloads. The first or last 4 or more characters of an ID are enough.",
+        valueName: "id")
+
+    @Argument(help: Self.help, completion: DownloadCompletion.kind)
     var ids: [String]
 
     @Flag(help: "Print one JSON object per line to standard output.")
@@ -20,6 +21,51 @@ struct NamedDownloads: ParsableArguments {
     /// Calls `body` for each ID and prints the returned download. Continues after an error; throws the last one at the
     /// end.
     func each(_ body: (ServiceClient, String) async throws -> Wire.Download?) async throws {
+        try await EachDownload(ids: ids, json: json, service: service).perform(body)
+    }
+}
+
+/// The downloads of a command that also accepts all downloads.
+struct SomeDownloads: ParsableArguments {
+    @Argument(help: NamedDownloads.help, completion: DownloadCompletion.kind)
+    var ids: [String] = []
+
+    @Flag(help: "Print one JSON object per line to standard output.")
+    var json = false
+
+    @OptionGroup(title: "Service")
+    var service: ServiceOptions
+
+    /// Calls `body` for each ID, as `NamedDownloads.each`.
+    func each(_ body: (ServiceClient, String) async throws -> Wire.Download?) async throws {
+        try await EachDownload(ids: ids, json: json, service: service).perform(body)
+    }
+
+    /// Throws a usage error unless either IDs or one of the flags for many downloads were given.
+    func check(_ flags: [String: Bool], in command: any ParsableCommand.Type) throws {
+        let count = flags.values.count { $0 } + (ids.isEmpty ? 0 : 1)
+        guard count != 1 else { return }
+        let names = flags.keys.sorted().joined(separator: " or ")
+        throw UsageProblem("Give either IDs of downloads, or \(names).", in: command)
+    }
+
+    /// Carries out the action for all downloads in one request, and prints `text`.
+    func actOnAll(_ action: String, _ text: String) async throws {
+        try await service.ask { try await $0.actOnAll(action, group: nil) }
+        if !json {
+            var output = OutputDescriptor(STDOUT_FILENO)
+            output.write(text + "\n")
+        }
+    }
+}
+
+/// A command that is carried out for several downloads, one after another.
+private struct EachDownload {
+    let ids: [String]
+    let json: Bool
+    let service: ServiceOptions
+
+    func perform(_ body: (ServiceClient, String) async throws -> Wire.Download?) async throws {
         var failure: TowlineError?
         for id in ids {
             do {
@@ -41,9 +87,14 @@ struct PauseCommand: AsyncParsableCommand {
         commandName: "pause",
         abstract: "Pause downloads and keep their data. They stay paused when towd restarts.")
 
-    @OptionGroup var downloads: NamedDownloads
+    @Flag(help: "Pause all downloads that are queued, running or waiting.")
+    var all = false
+
+    @OptionGroup var downloads: SomeDownloads
 
     func run() async throws {
+        try downloads.check(["--all": all], in: Self.self)
+        guard !all else { return try await downloads.actOnAll("pause-all", "All downloads are paused.") }
         try await downloads.each { client, id in
             var download = try await client.act("pause", on: id)
             // A running download stops within moments. Wait up to 2 s, to print its final state.
@@ -65,9 +116,16 @@ struct ResumeCommand: AsyncParsableCommand {
             deleted; 'tow retry' starts it again.
             """)
 
-    @OptionGroup var downloads: NamedDownloads
+    @Flag(help: "Continue all paused downloads. Failed downloads stay as they are.")
+    var all = false
 
-    func run() async throws { try await downloads.each { try await $0.act("resume", on: $1) } }
+    @OptionGroup var downloads: SomeDownloads
+
+    func run() async throws {
+        try downloads.check(["--all": all], in: Self.self)
+        guard !all else { return try await downloads.actOnAll("resume-all", "All paused downloads continue.") }
+        try await downloads.each { try await $0.act("resume", on: $1) }
+    }
 }
 
 struct CancelCommand: AsyncParsableCommand {
@@ -103,12 +161,60 @@ struct RemoveCommand: AsyncParsableCommand {
     @Flag(help: "Also delete the downloaded files, finished or not. A finished file that was modified later is kept.")
     var files = false
 
-    @OptionGroup var downloads: NamedDownloads
+    @Flag(help: "Remove all finished downloads.")
+    var finished = false
+
+    @Flag(help: "Remove all downloads, also running ones.")
+    var all = false
+
+    @OptionGroup var downloads: SomeDownloads
 
     func run() async throws {
-        try await downloads.each { client, id in
-            try await client.remove(id, deletingFiles: files)
-            return nil
+        try downloads.check(["--all": all, "--finished": finished], in: Self.self)
+        guard downloads.ids.isEmpty else {
+            return try await downloads.each { client, id in
+                try await client.remove(id, deletingFiles: files)
+                return nil
+            }
+        }
+        let count = try await downloads.service.ask { try await removeMany($0) }
+        guard !downloads.json else { return }
+        var output = OutputDescriptor(STDOUT_FILENO)
+        output.write("Removed \(count) download\(count == 1 ? "" : "s") from the list.\n")
+    }
+
+    /// The number of concurrent requests. `towd` writes the changes of concurrent requests to its list together.
+    private static let width = 16
+
+    /// Removes all downloads that are selected when this function is called, and returns their number.
+    private func removeMany(_ client: ServiceClient) async throws -> Int {
+        let query = [("limit", "1000"), ("order", "added")] + (all ? [] : [("state", "finished")])
+        var ids: [String] = []
+        var page = try await client.page(query)
+        ids += page.downloads.map(\.id)
+        while let next = page.next {
+            page = try await client.page(query + [("cursor", next)])
+            ids += page.downloads.map(\.id)
+        }
+        let deletesFiles = files
+        return try await withThrowingTaskGroup(of: Bool.self) { group in
+            var removed = 0
+            for (number, id) in ids.enumerated() {
+                if number >= Self.width, try await group.next() == true { removed += 1 }
+                group.addTask { try await Self.remove(id, client, deletesFiles) }
+            }
+            for try await isRemoved in group where isRemoved { removed += 1 }
+            return removed
+        }
+    }
+
+    /// Returns `false` if the download was removed by someone else meanwhile.
+    private static func remove(_ id: String, _ client: ServiceClient, _ deletesFiles: Bool) async throws -> Bool {
+        do {
+            try await client.remove(id, deletingFiles: deletesFiles)
+            return true
+        } catch let error as TowlineError where error.code == .unknownDownload {
+            return false
         }
     }
 }

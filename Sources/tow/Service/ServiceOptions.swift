@@ -51,13 +51,38 @@ struct ServiceOptions: ParsableArguments {
         }
     }
 
-    /// Calls `body` with a client. If no process listens on the socket, starts the service and calls `body` again.
+    /// Calls `body` with a client. If no process listens on the socket, starts the service, says so on standard error,
+    /// and calls `body` again.
     func askStarting<Value>(_ body: (ServiceClient) async throws -> Value) async throws -> Value {
         do {
             return try await body(client)
         } catch is ServiceClient.NotRunning {
             try await starter.start { client }
-            return try await body(client)
+            let value = try await body(client)
+            var errors = OutputDescriptor(STDERR_FILENO)
+            errors.write("tow: started towd in the background. \(try await pageNotice)\n")
+            return value
+        }
+    }
+
+    /// The addresses of the web page; empty if towd reports no address within a second. `towd` serves the page shortly
+    /// after the socket.
+    var pages: [String] {
+        get async throws {
+            for _ in 0..<20 {
+                if let pages = try? await client.settings.pages, !pages.isEmpty { return pages }
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            return []
+        }
+    }
+
+    /// A sentence that says where the web page is, and how to sign in.
+    var pageNotice: String {
+        get async throws {
+            let pages = try await pages.map { TerminalSafeText.make($0) }
+            guard !pages.isEmpty else { return "It serves no web page." }
+            return "Its web page is \(pages.joined(separator: ", ")); 'tow page' signs a browser in."
         }
     }
 

@@ -12,8 +12,27 @@ struct ServiceCommand: AsyncParsableCommand {
             with the next 'tow add'.
             """,
         subcommands: [
-            ServiceInstallCommand.self, ServiceRemoveCommand.self, ServiceStatusCommand.self, ServiceStopCommand.self,
+            ServiceInstallCommand.self, ServiceRemoveCommand.self, ServiceStatusCommand.self, ServiceStartCommand.self,
+            ServiceStopCommand.self,
         ])
+}
+
+struct ServiceStartCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "start",
+        abstract: "Start towd now, with systemd if the unit is installed. Paused downloads stay paused.",
+        discussion: "'tow add' and 'tow page' also start towd if it is not running.")
+
+    @OptionGroup(title: "Service")
+    var service: ServiceOptions
+
+    func run() async throws {
+        let wasRunning = await service.client.isRunning
+        if !wasRunning { try await service.starter.start { service.client } }
+        var output = OutputDescriptor(STDOUT_FILENO)
+        output.write(
+            "\(wasRunning ? "towd is already running." : "towd is running.") \(try await service.pageNotice)\n")
+    }
 }
 
 struct ServiceInstallCommand: AsyncParsableCommand {
@@ -42,8 +61,8 @@ struct ServiceInstallCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Address and port of the web page and API; 'none' turns them off. May be repeated. (default: the setting \
-            in ~/.config/towline/towd.yaml, else 127.0.0.1:6880)
+            Address and port of the web page and API; a port alone is a port of 127.0.0.1; 'none' turns them off. May \
+            be repeated. (default: the setting in ~/.config/towline/towd.yaml, else 127.0.0.1:6880)
             """, valueName: "host:port"))
     var listen: [String] = []
 
@@ -105,24 +124,12 @@ struct ServiceInstallCommand: AsyncParsableCommand {
         if !UserManager.lingers {
             output.write("To start towd at boot, without a login, run: \(UserManager.lingerCommand)\n")
         }
-        if !listen.contains("none"), let page = try await page {
+        let pages = listen.contains("none") ? [] : try await service.pages
+        if !pages.isEmpty {
             // The token itself is not printed: terminals keep their output.
             let token = TerminalSafeText.make(service.places.stateDirectory + "/token")
+            let page = TerminalSafeText.make(pages.joined(separator: ", "))
             output.write("The web page is \(page). Its access token is in the file \(token).\n")
-        }
-    }
-
-    /// The addresses of the web page; `nil` if towd reports no address within a second. `towd` serves the
-    /// page shortly after the socket.
-    private var page: String? {
-        get async throws {
-            for _ in 0..<20 {
-                if let pages = try? await service.client.settings.pages, !pages.isEmpty {
-                    return TerminalSafeText.make(pages.joined(separator: ", "))
-                }
-                try await Task.sleep(for: .milliseconds(50))
-            }
-            return nil
         }
     }
 
@@ -172,12 +179,19 @@ struct ServiceStatusCommand: AsyncParsableCommand {
         let settings = try? await service.client.settings
         let pages = settings?.pages ?? []
         let socket = service.places.socket
-        let enabled = manager.word("is-enabled")
-        let lines = [
-            ("unit", unit), ("enabled", enabled), ("state", manager.word("is-active")),
+        var lines = [
             ("running", settings.map { "yes: towd \($0.version) at \(socket)" } ?? "no response at \(socket)"),
-            ("page", pages.isEmpty ? "none" : pages.joined(separator: ", ")), ("at boot", atBoot(enabled: enabled)),
+            ("page", pages.isEmpty ? "none" : pages.joined(separator: ", ")), ("unit", unit),
         ]
+        if let absence = manager.absence {
+            lines.append(("systemd", absence))
+            lines.append(("at boot", "no. 'tow add' and 'tow service start' start towd"))
+        } else {
+            let enabled = manager.word("is-enabled")
+            lines += [
+                ("enabled", enabled), ("state", manager.word("is-active")), ("at boot", atBoot(enabled: enabled)),
+            ]
+        }
         var output = OutputDescriptor(STDOUT_FILENO)
         output.write(lines.map { DownloadLines.padded($0, 8) + "  " + TerminalSafeText.make($1) + "\n" }.joined())
         if settings == nil { throw ExitCode(ExitStatus.failed.rawValue) }

@@ -30,9 +30,15 @@ struct UserManager {
     /// Returns systemd's answer to a question such as `is-active`: a word such as `active`, or a message if it is
     /// unknown.
     func word(_ question: String) -> String {
-        let run = ProgramRun.run(Self.control + [question, ServiceUnit.name])
-        return run.status == ProgramRun.notFound
-            ? "unknown, because systemctl was not found" : TerminalSafeText.make(run.text, width: 60)
+        TerminalSafeText.make(ProgramRun.run(Self.control + [question, ServiceUnit.name]).text, width: 60)
+    }
+
+    /// The reason why systemd cannot be asked, for example in a container; `nil` if it answers.
+    var absence: String? {
+        let run = ProgramRun.run(Self.control + ["is-active", ServiceUnit.name])
+        if run.status == ProgramRun.notFound { return "not installed" }
+        // Each answer is one word.
+        return run.text.contains(" ") ? "no user manager: \(TerminalSafeText.make(run.text, width: 100))" : nil
     }
 
     /// Returns whether the manager runs the service now.
