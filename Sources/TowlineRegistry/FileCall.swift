@@ -17,6 +17,26 @@ enum FileCall {
         return lstat(path, &status) == 0
     }
 
+    /// The device and the number of a file (`st_dev`, `st_ino`). No other file has both while the file is open.
+    struct Identity: Hashable {
+        let device: UInt64
+        let number: UInt64
+
+        fileprivate init(_ status: stat) { (device, number) = (UInt64(status.st_dev), UInt64(status.st_ino)) }
+    }
+
+    /// Returns the identity of the file at a path; `nil` if the file is missing.
+    static func identity(path: String) -> Identity? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? Identity(status) : nil
+    }
+
+    /// Returns the identity of an open file.
+    static func identity(_ file: Int32) -> Identity? {
+        var status = stat()
+        return fstat(file, &status) == 0 ? Identity(status) : nil
+    }
+
     static func size(_ file: Int32) -> Int {
         var status = stat()
         return fstat(file, &status) == 0 ? Int(status.st_size) : 0

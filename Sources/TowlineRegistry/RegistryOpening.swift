@@ -23,6 +23,7 @@ struct RegistryOpening: Sendable {
     /// Opens, creates or repairs the database. Returns the connections and the notices for the user.
     func open() throws(TowlineError) -> (Connections, [String]) {
         var notices: [String] = []
+        removeRebuilding()
         if FileCall.exists(rebuilt) {
             let reason =
                 "Towline finished an interrupted repair of the list of downloads. The list was rebuilt from its "
@@ -87,7 +88,8 @@ struct RegistryOpening: Sendable {
     /// the database open.
     func replace(_ reason: String) throws(TowlineError) -> (Connections, [String]) {
         do {
-            for suffix in ["", "-wal", "-shm", "-journal"] { try FileCall.remove(rebuilding + suffix) }
+            defer { removeRebuilding() }
+            removeRebuilding()
             try create(rebuilding)
             let template = try emptyDatabase(rebuilding)
             let writer = try DatabaseQueue(path: rebuilding, configuration: Connections.configuration(writes: true))
@@ -120,8 +122,44 @@ struct RegistryOpening: Sendable {
         try FileCall.synchronize(directory: directory.path)
         try FileCall.rename(rebuilt, to: path)
         try FileCall.synchronize(directory: directory.path)
-        let kept = isThere ? ". The damaged list was kept as \(aside(number))" : ""
+        let kept = isThere ? ". The earlier file was kept as \(aside(number))" : ""
         return "\(path): \(reason)\(kept)"
+    }
+
+    /// The identities of the database, its log and its shared memory, in this order; `nil` for a missing file.
+    var files: [FileCall.Identity?] {
+        [path, directory.log, directory.sharedMemory].map { FileCall.identity(path: $0) }
+    }
+
+    /// Writes a database whose files are no longer at their paths again, complete, from its open connections, and
+    /// closes them. Sets other files with these names aside. If it fails before the end, the connections stay open.
+    func rewrite(_ old: Connections) throws(TowlineError) -> (Connections, [String]) {
+        do {
+            defer { removeRebuilding() }
+            try directory.restore()
+            removeRebuilding()
+            try create(rebuilding)
+            let writer = try DatabaseQueue(path: rebuilding, configuration: Connections.configuration(writes: true))
+            try old.writer.backup(to: writer)
+            try closeWhole(writer, of: rebuilding)
+            try FileCall.rename(rebuilding, to: rebuilt)
+            try FileCall.synchronize(directory: directory.path)
+            // Without the database, its log is of no use: the copy contains it.
+            if !FileCall.exists(path) { try FileCall.remove(directory.log) }
+            let notice = try putInPlace(
+                "The list of downloads was written again, because its files were deleted or replaced while the list was "
+                    + "open. No download was lost")
+            // Closed before the new files are opened: SQLite deletes the log by its path.
+            old.close()
+            return (try connect(), [notice])
+        } catch {
+            throw RegistryFailure.error(error, path)
+        }
+    }
+
+    /// Removes an incomplete database that an interrupted or failed repair left.
+    private func removeRebuilding() {
+        for suffix in ["", "-wal", "-shm", "-journal"] { try? FileCall.remove(rebuilding + suffix) }
     }
 
     private func aside(_ number: Int) -> String { path + ".damaged-\(number)" }

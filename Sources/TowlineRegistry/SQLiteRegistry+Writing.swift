@@ -30,10 +30,23 @@ extension SQLiteRegistry {
         _ ids: [DownloadID], onlyFrom state: RegisteredState?
     ) async throws(TowlineError) -> [RegistryOutcome] {
         if ids.isEmpty { return [] }
+        do throws(TowlineError) {
+            return try await removeNow(ids, onlyFrom: state)
+        } catch  where error.code == .diskFull {
+            guard directory?.releaseSpace() == true else { throw error }
+            defer { directory?.reserveSpace() }
+            return try await removeNow(ids, onlyFrom: state)
+        }
+    }
+
+    private func removeNow(
+        _ ids: [DownloadID], onlyFrom state: RegisteredState?
+    ) async throws(TowlineError) -> [RegistryOutcome] {
         let outcomes = try await write(changing: ids.count) { database in
             try ids.map { try DownloadTable.remove($0, onlyFrom: state, from: database) }
         }
         try await emptyLog()
+        directory?.reserveSpace()
         return outcomes
     }
 

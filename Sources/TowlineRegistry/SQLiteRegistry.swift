@@ -17,12 +17,18 @@ package final class SQLiteRegistry: Registry {
     private let reading = DispatchQueue(label: "towline.registry.reading")
     private let searching = DispatchQueue(label: "towline.registry.searching")
     private let state: Mutex<OpenDatabase>
+    /// Notices a deleted or replaced database that no write would notice; `nil` in memory and after closing.
+    private let watch = Mutex<DirectoryWatch?>(nil)
 
     /// The connections to the database, and the messages about damage that was found.
     private struct OpenDatabase {
         /// The open connections; `nil` after closing.
         var connections: Connections?
+        /// The identities of the files of the database after it was opened.
+        var files: [FileCall.Identity?] = []
         var notices: [String]
+        /// The function that is called with each later notice.
+        var report: (@Sendable (String) -> Void)?
     }
 
     /// A function that returns the downloads of the journals in the given directories, for a database that was lost.
@@ -31,6 +37,9 @@ package final class SQLiteRegistry: Registry {
     /// Messages for the user since the registry was opened: a damaged database was set aside, downloads were rebuilt.
     /// Any later call may find damage; the call then continues with the new database and adds a message.
     package var notices: [String] { state.withLock { $0.notices } }
+
+    /// Sets the function that is called with each message that is added to `notices` from now on.
+    package func onNotice(_ report: @escaping @Sendable (String) -> Void) { state.withLock { $0.report = report } }
 
     /// Returns the directories of the downloads in a state directory, without opening the registry.
     package static func knownDirectories(inState path: String) -> [String] {
@@ -75,7 +84,13 @@ package final class SQLiteRegistry: Registry {
         let opening = RegistryOpening(directory: directory, migrator: migrator, rebuild: rebuild)
         (self.directory, self.opening) = (directory, opening)
         let (connections, notices) = try opening.open()
-        state = Mutex(OpenDatabase(connections: connections, notices: notices))
+        state = Mutex(OpenDatabase(connections: connections, files: opening.files, notices: notices))
+        directory.reserveSpace()
+        let watch = DirectoryWatch(stateDirectory, queue: writing) { [weak self] in
+            // After an error, the next write tries again and reports the error.
+            _ = try? self?.placedConnections()
+        }
+        self.watch.withLock { $0 = watch }
     }
 
     /// Creates an empty registry in memory. It writes no file, and its list is gone when it closes.
@@ -114,6 +129,7 @@ package final class SQLiteRegistry: Registry {
             defer { state.connections = nil }
             return state.connections
         }
+        watch.withLock { $0 = nil }
         guard let connections else { return }
         try? directory?.note("closed")
         connections.close()
@@ -154,6 +170,7 @@ package final class SQLiteRegistry: Registry {
             if writes.isEmpty { return }
             do {
                 let ends = try mended { try CommitQueue.commit(writes, to: $0.writer) }
+                _ = try placedConnections()
                 for end in ends { end() }
             } catch {
                 for write in writes { write.fail(error) }
@@ -163,7 +180,7 @@ package final class SQLiteRegistry: Registry {
 
     /// Runs `body`. If the database proves damaged, rebuilds it and runs `body` once more. Called only on `writing`.
     private func mended<Value>(_ body: (Connections) throws -> Value) throws -> Value {
-        let connections = try connections()
+        let connections = try placedConnections()
         do { return try body(connections) } catch let error where RegistryFailure.isDamage(error) {
             return try body(try replace(connections))
         }
@@ -176,17 +193,34 @@ package final class SQLiteRegistry: Registry {
         guard let opening else { throw RegistryFailure.error(DamagedRow(), path) }
         damaged.close()
         do {
-            let (connections, notices) = try opening.replace(RegistryOpening.invalidPage)
-            state.withLock { state in
-                state.connections = connections
-                state.notices += notices
-            }
-            return connections
+            return use(try opening.replace(RegistryOpening.invalidPage), opening)
         } catch {
             state.withLock { $0.connections = nil }
             directory?.release()
             throw error
         }
+    }
+
+    /// Returns the open connections. If the files of the database were deleted or replaced, first writes them again, so
+    /// that a reported success is on the disk. Called only on `writing`.
+    private func placedConnections() throws(TowlineError) -> Connections {
+        let open = try connections()
+        guard let opening, state.withLock({ $0.files }) != opening.files else { return open }
+        let connections = use(try opening.rewrite(open), opening)
+        watch.withLock { $0 }?.follow(opening.directory.path)
+        return connections
+    }
+
+    /// Stores the connections to a repaired database, and reports its notices.
+    private func use(_ repaired: (Connections, [String]), _ opening: RegistryOpening) -> Connections {
+        let (connections, notices) = repaired
+        let report = state.withLock { state in
+            (state.connections, state.files) = (connections, opening.files)
+            state.notices += notices
+            return state.report
+        }
+        for notice in notices { report?(notice) }
+        return connections
     }
 
     /// Merges the whole log into the database and empties the log, so that the log contains no removed data.

@@ -24,15 +24,7 @@ final class StateDirectory: Sendable {
     init(_ path: String) throws(TowlineError) {
         self.path = path
         try StateDirectory.make(path)
-        let lockPath = path + "/registry.lock"
-        let lock = try FileCall.open(lockPath, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC)
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            let number = errno
-            let words = StateDirectory.words(lock)
-            close(lock)
-            guard number == EWOULDBLOCK else { throw FileCall.error("cannot lock", lockPath, number) }
-            throw StateDirectory.busy(path, words.first.flatMap { Int32($0) })
-        }
+        let lock = try StateDirectory.takeLock(path)
         wasLeftOpen = StateDirectory.words(lock).last == "open"
         self.lock = Mutex(lock)
         // The process that got the lock writes its process number and keeps the state.
@@ -48,6 +40,41 @@ final class StateDirectory: Sendable {
             if lock >= 0 { close(lock) }
             lock = -1
         }
+    }
+
+    /// Creates the directory, the lock file and the list of directories again if they were deleted or replaced while
+    /// the registry is open. Throws `registryBusy` if another process has taken the lock of a new lock file.
+    func restore() throws(TowlineError) {
+        try StateDirectory.make(path)
+        let held = lock.withLock { FileCall.identity($0) }
+        if held == nil || held != FileCall.identity(path: path + "/registry.lock") {
+            let taken = try StateDirectory.takeLock(path)
+            lock.withLock { lock in
+                close(lock)
+                lock = taken
+            }
+            try note("open")
+        }
+        guard !FileCall.exists(directories) else { return }
+        let all = known.withLock { known in
+            defer { known = [] }
+            return known
+        }
+        try remember(all)
+    }
+
+    /// Opens and locks the lock file. Returns its descriptor.
+    private static func takeLock(_ path: String) throws(TowlineError) -> Int32 {
+        let lockPath = path + "/registry.lock"
+        let lock = try FileCall.open(lockPath, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC)
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            let number = errno
+            let words = StateDirectory.words(lock)
+            close(lock)
+            guard number == EWOULDBLOCK else { throw FileCall.error("cannot lock", lockPath, number) }
+            throw StateDirectory.busy(path, words.first.flatMap { Int32($0) })
+        }
+        return lock
     }
 
     private static func make(_ path: String) throws(TowlineError) {
@@ -72,10 +99,16 @@ final class StateDirectory: Sendable {
         }
         // The list of downloads contains commands to run: no other user may have written the list.
         var status = stat()
-        guard stat(path, &status) == 0, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
+        guard stat(path, &status) == 0, status.st_uid == geteuid() else {
             throw FileCall.failure(
-                "the list of downloads cannot be opened because the state directory \(path) belongs to another user, or "
-                    + "other users can write to it. Run chmod go-w on it, or use another state directory",
+                "the list of downloads cannot be opened because the state directory \(path) belongs to another user. "
+                    + "Run towd as this user, or use another state directory",
+                EPERM)
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            throw FileCall.failure(
+                "the list of downloads cannot be opened because other users can write to the state directory \(path). "
+                    + "Run: chmod go-w '\(path.replacing("'", with: "'\\''"))'",
                 EPERM)
         }
         guard access(path, R_OK | W_OK | X_OK) == 0 else {
@@ -99,6 +132,26 @@ final class StateDirectory: Sendable {
             .registryBusy,
             "\(path): \(owner) already uses this state directory. Stop that process or use another state directory")
     }
+
+    // MARK: Reserved space
+
+    /// The size in bytes of the disk space that only removals may use.
+    private static let reservedCount = 1 << 20
+    private var reserve: String { path + "/reserve" }
+
+    /// Reserves disk space, so that downloads can be removed from the list while the disk is full. Reserves none if the
+    /// disk is full or its file system cannot.
+    func reserveSpace() {
+        guard FileCall.size(path: reserve) < Self.reservedCount,
+            let file = try? FileCall.open(reserve, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC)
+        else { return }
+        defer { close(file) }
+        if posix_fallocate(file, 0, off_t(Self.reservedCount)) != 0 { ftruncate(file, 0) }
+    }
+
+    /// Frees the reserved space.
+    /// - Returns: `false` if none was reserved.
+    func releaseSpace() -> Bool { FileCall.size(path: reserve) > 0 && unlink(reserve) == 0 }
 
     // MARK: The lock file's line
 

@@ -1,0 +1,109 @@
+import Glibc
+import Testing
+import TowlineCore
+import TowlineEngine
+
+@testable import TowlineRegistry
+
+/// Tests of files of the registry that another program deletes or replaces while the registry is open.
+@Suite struct DeletedFilesTests {
+    private let state = TemporaryState()
+
+    /// A loss of files of an open registry.
+    enum Loss: String, CaseIterable {
+        case database, log, sharedMemory, everything, directory, replacedDatabase, movedDirectory
+    }
+
+    private func strike(_ loss: Loss) throws {
+        switch loss {
+        case .database: #expect(unlink(state.database) == 0)
+        case .log: #expect(unlink(state.database + "-wal") == 0)
+        case .sharedMemory: #expect(unlink(state.database + "-shm") == 0)
+        case .everything: for name in state.names { #expect(unlink(state.directory + "/" + name) == 0) }
+        case .directory: removeTree(state.directory)
+        case .replacedDatabase:
+            writeFile(state.path + "/other", Array("not a database".utf8))
+            #expect(rename(state.path + "/other", state.database) == 0)
+        case .movedDirectory: #expect(rename(state.directory, state.path + "/moved") == 0)
+        }
+    }
+
+    /// Returns the list that another process would find after a kill at this moment.
+    private func listAfterAKill() async throws -> [RegisteredDownload] {
+        let copy = TemporaryState()
+        mkdir(copy.directory, 0o700)
+        for name in state.names { writeFile(copy.directory + "/" + name, state.bytes(name)) }
+        let registry = try await copy.open()
+        let list = try await all(registry)
+        await registry.close()
+        return list
+    }
+
+    @Test(arguments: Loss.allCases) func everyAcknowledgedAddIsOnTheDisk(_ loss: Loss) async throws {
+        let registry = try await state.open()
+        _ = try await registry.add((0..<200).map { Sample.download($0) })
+        try strike(loss)
+        for number in 200..<210 { #expect(try await registry.add([Sample.download(number)]) == [.added]) }
+        #expect(try await Set(listAfterAKill().map(\.id)) == Set((0..<210).map { Sample.id($0) }))
+        #expect(registry.notices.count { $0.contains("written again") } == 1)
+        #expect(state.names.allSatisfy { !$0.contains("rebuil") }, "\(state.names)")
+        // No other process can open the list meanwhile.
+        await #expect(throws: TowlineError.self) { try await state.open() }
+        await registry.close()
+        let again = try await state.open()
+        #expect(try await all(again).count == 210)
+        #expect(again.notices.isEmpty)
+        await again.close()
+    }
+
+    /// A kill may come before the next write.
+    @Test(arguments: Loss.allCases) func theListIsWrittenAgainWithoutAWrite(_ loss: Loss) async throws {
+        let registry = try await state.open()
+        let (told, telling) = AsyncStream.makeStream(of: String.self)
+        registry.onNotice { telling.yield($0) }
+        _ = try await registry.add((0..<200).map { Sample.download($0) })
+        try strike(loss)
+        #expect(await told.first { _ in true }?.contains("written again") == true)
+        #expect(try await listAfterAKill().count == 200)
+        await registry.close()
+    }
+
+    /// The copy of the list needs space. Without it, no add is acknowledged, and nothing that is in memory is lost.
+    @Test func anAddThatCannotReachTheDiskIsAnError() async throws {
+        let registry = try await state.open()
+        _ = try await registry.add([Sample.download(1)])
+        #expect(rename(state.directory, state.path + "/moved") == 0)
+        writeFile(state.directory, [])
+        await #expect(throws: TowlineError.self) { try await registry.add([Sample.download(2)]) }
+        #expect(unlink(state.directory) == 0)
+        #expect(try await registry.add([Sample.download(3)]) == [.added])
+        #expect(try await Set(listAfterAKill().map(\.id)).isSuperset(of: [Sample.id(1), Sample.id(3)]))
+        await registry.close()
+    }
+
+    /// Root can mount a small file system.
+    @Test(.enabled(if: geteuid() == 0)) func removingNeedsNoFreeSpace() async throws {
+        mkdir(state.directory, 0o700)
+        try #require(mount("tmpfs", state.directory, "tmpfs", 0, "size=8m,mode=0700") == 0)
+        defer { umount2(state.directory, 2) }
+        let registry = try await state.open()
+        for start in stride(from: 0, to: 400, by: 20) {
+            _ = try await registry.add((start..<start + 20).map { Sample.download($0) })
+        }
+        try await registry.remove([Sample.id(0)])
+        let filler = open(state.directory + "/filler", O_WRONLY | O_CREAT, 0o600)
+        let zeros = [UInt8](repeating: 0, count: 4096)
+        while write(filler, zeros, zeros.count) > 0 {}
+        close(filler)
+        let error = await #expect(throws: TowlineError.self) {
+            for number in 1000..<3000 { _ = try await registry.add([Sample.download(number)]) }
+        }
+        #expect(error?.code == .diskFull)
+        for number in 1..<200 { #expect(try await registry.remove([Sample.id(number)], onlyFrom: nil) == [.applied]) }
+        #expect(try await registry.download(Sample.id(1)) == nil)
+        #expect(unlink(state.directory + "/filler") == 0)
+        try await registry.remove([Sample.id(200)])
+        #expect(state.bytes("reserve").count == 1 << 20)
+        await registry.close()
+    }
+}
