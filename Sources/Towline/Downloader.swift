@@ -2,6 +2,7 @@ public import Foundation
 public import TowlineCore
 import TowlineDisk
 public import TowlineEngine
+import TowlineRegistry
 import TowlineSystem
 
 /// The list of downloads in a state directory, and the scheduler that runs these downloads.
@@ -21,9 +22,11 @@ public final class Downloader: DownloadManager {
     let center: DownloadCenter
     let hub: SnapshotHub
     private let monitor: any NetworkMonitor
-    /// Messages for the user about problems that were found and repaired while the list was opened, such as a damaged
-    /// database. Empty if no problem was found.
-    public let notices: [String]
+    private let registry: SQLiteRegistry
+    /// Messages for the user about problems of the list that were found and repaired, such as a damaged or deleted
+    /// database. Empty if no problem was found. A problem that is found later is also an event
+    /// (``DownloadEvent/troubled(_:)``).
+    public var notices: [String] { registry.notices }
 
     /// Opens the list in a state directory and resumes the downloads that were running.
     ///
@@ -67,7 +70,9 @@ public final class Downloader: DownloadManager {
         await TimerReserve.fill()
         let roots = StorageRoots(configuration.roots)
         let files = LocalFiles(storage: FileStorage(keptFree: Self.keptFree, roots: roots))
-        let registry = try await registry.open { directories in directories.flatMap { files.orphans(in: $0) } }
+        let lost = LostEntries(files: files)
+        let registry = try await registry.open { lost.entries(in: $0) }
+        self.registry = registry
         let clock = transport.clock ?? SystemClock()
         let services = TransferServices(
             transport: transport.make(), storage: files.storage, board: HostBoard { clock.time },
@@ -78,8 +83,13 @@ public final class Downloader: DownloadManager {
             registry: registry, services: services, files: files, performer: LocalFollowUps(storage: files.storage),
             configuration: configuration, hub: hub, clock: clock)
         self.hub = hub
-        notices = registry.notices
         self.monitor = monitor
+        lost.running.withLock { $0 = center.running }
+        let failures = RegistryFailures(hub: hub, onTrouble: configuration.onTrouble)
+        registry.onNotice { notice in
+            failures.report(TowlineError(.registryFailure, notice))
+            hub.publish(.listChanged)
+        }
         do throws(TowlineError) {
             try await center.launch()
             // Called after the launch, because a change of the network starts downloads.

@@ -59,6 +59,8 @@ package struct DownloadOptions: Sendable {
     /// Other URLs of the same file. Some byte ranges are requested from them, or all if the first URL fails; requests
     /// to them carry no credentials and none of the user's header fields.
     package var mirrors: [HTTPURL] = []
+    /// The ID of the download in the list of a downloader, for its journal; `nil` without a list.
+    package var download: DownloadID?
     /// The destination of the downloaded bytes: a file or an output stream.
     package var target: Target
     /// The options of the transfer, such as limits and checksums, which the command line, the library and the HTTP API

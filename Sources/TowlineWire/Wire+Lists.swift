@@ -157,6 +157,15 @@ extension Wire {
         }
     }
 
+    /// A problem of the list of downloads that was found or repaired, in events.
+    package struct Notice: Hashable, Sendable, Codable {
+        /// The message for the user.
+        package var message: String
+
+        /// Creates a value.
+        package init(message: String) { self.message = message }
+    }
+
     /// The ID of a download, in events.
     package struct Name: Hashable, Sendable, Codable {
         /// ID of the download.

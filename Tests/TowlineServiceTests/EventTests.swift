@@ -112,6 +112,22 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// The list is written again while the service runs. Clients that listen and later ones learn of it.
+    @Test(.timeLimit(.minutes(1))) func aNoticeOfTheListIsSentToEveryClient() async throws {
+        let site = try await ServiceSite([:])
+        let (listens, listening) = AsyncStream<Void>.makeStream()
+        let isNotice: @Sendable (Event) -> Bool = { $0.name == "notice" && $0.data.contains("written again") }
+        async let heard = read(site) { events in
+            if !events.isEmpty { listening.finish() }
+            return events.contains(where: isNotice) && events.contains { $0.name == "reset" }
+        }
+        for await _ in listens {}
+        try FileManager.default.removeItem(at: site.root.appendingPathComponent("state/registry.sqlite"))
+        #expect(try await heard.count(where: isNotice) == 1)
+        #expect(try await read(site) { $0.contains(where: isNotice) }.count == 2)
+        try await site.stop()
+    }
+
     @Test func aClientHearsOfEverythingAndGoesOnWhereItWas() async throws {
         let version = Version(seed: 5, length: 2_000_000)
         let site = try await ServiceSite(["/a.bin": Resource(version)], rate: 2_000_000)

@@ -1,3 +1,4 @@
+import FaultServer
 import Foundation
 import Testing
 import TowlineCore
@@ -24,5 +25,58 @@ import TowlineEngine
         part.sink.close()
         let found = try #require(LocalFiles(storage: storage).orphans(in: directory).first)
         #expect(try StoredRequest.decode(found.options).publicAddressesOnly == isRestricted)
+    }
+
+    /// Returns the downloads of the list by their names.
+    private static func list(_ downloader: Downloader) async throws -> [String: DownloadSnapshot] {
+        let downloads = try await downloader.page().downloads
+        return Dictionary(downloads.map { ($0.name ?? "", $0) }) { first, _ in first }
+    }
+
+    /// Overwrites every page of a database with zeros, except the first.
+    private static func damage(_ state: URL) throws {
+        let file = try FileHandle(forUpdating: state.appendingPathComponent("registry.sqlite"))
+        let length = Int(try file.seekToEnd())
+        try file.seek(toOffset: 4096)
+        try file.write(contentsOf: Data(count: length - 4096))
+        try file.close()
+    }
+
+    /// The list is lost while a download runs and another one is paused. Both keep their IDs, the running one keeps
+    /// running, and the user learns of it.
+    @Test(.timeLimit(.minutes(1))) func aListThatIsRebuiltKeepsItsIDs() async throws {
+        let version = Version(seed: 4, length: 8 << 20)
+        let resource = Resource(version, rate: 2 << 20)
+        let site = try await Site(["/a.bin": resource, "/b.bin": resource])
+        let (told, telling) = AsyncStream.makeStream(of: String.self)
+        let downloader = try await site.downloader { $0.onTrouble = { telling.yield($0.message) } }
+        let events = downloader.events
+        let paused = try await downloader.add(site.request("/b.bin"))
+        try await paused.reaches { $0.heldBytes > 1 << 20 }
+        try await paused.pause()
+        let running = try await downloader.add(site.request("/a.bin"))
+        try await running.reaches { $0.heldBytes > 1 << 20 }
+        let state = site.root.appendingPathComponent("state")
+        try Self.damage(state)
+        // Another connection changed the database: the caches of the pages are no longer valid.
+        try await downloader.setRateLimit(1 << 30)
+        _ = try await downloader.page()
+        #expect(await told.first { _ in true }?.contains("rebuilt") == true)
+        let list = try await Self.list(downloader)
+        #expect(list["a.bin"]?.id == running.id && list["a.bin"]?.state.isRunning == true)
+        #expect(list["b.bin"]?.id == paused.id && list["b.bin"]?.state == .paused)
+        #expect(downloader.notices.count == 1)
+        var isTold = (notice: false, list: false)
+        for await event in events {
+            if case .troubled = event { isTold.notice = true }
+            if case .listChanged = event { isTold.list = true }
+            if isTold == (true, true) { break }
+        }
+        try await running.reaches { $0.state == .finished }
+        #expect(site.holds("a.bin", version))
+        let left = try FileManager.default.contentsOfDirectory(atPath: state.path)
+        #expect(!left.contains { $0.contains("rebuilding") }, "\(left)")
+        await downloader.close()
+        await site.server.stop()
     }
 }

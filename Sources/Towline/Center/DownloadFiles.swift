@@ -51,4 +51,6 @@ struct UnfinishedFile: Hashable, Sendable {
     var held: JournalSummary
     var checksum: Checksum?
     var publicAddressesOnly = false
+    /// The ID that the download had in the list of a downloader; `nil` if no list contained the download.
+    var id: DownloadID?
 }

@@ -162,12 +162,12 @@ struct LocalFiles: DownloadFiles {
             return UnfinishedFile(
                 directory: directory, source: report.record.source, held: JournalSummary(report, place),
                 checksum: report.record.checksums.first,
-                publicAddressesOnly: report.record.publicAddressesOnly)
+                publicAddressesOnly: report.record.publicAddressesOnly, id: report.record.download)
         }
     }
 
     /// Returns the unfinished downloads in a directory as new entries for the registry, after the registry was lost.
-    /// The entries are paused: the user decides which downloads resume.
+    /// The entries have the IDs of their journals. They are paused: the user decides which downloads resume.
     func orphans(in directory: String) -> [RegisteredDownload] {
         let names = IDSource()
         return find(in: directory).compactMap { file in
@@ -175,7 +175,7 @@ struct LocalFiles: DownloadFiles {
                 let options = try? StoredRequest.encode(request), let identity = try? request.identity()
             else { return nil }
             var record = RegisteredDownload(
-                id: names.next(), source: file.source, host: source.origin.description, directory: directory,
+                id: file.id ?? names.next(), source: file.source, host: source.origin.description, directory: directory,
                 name: file.held.name, identity: identity, options: options, state: .paused,
                 addedAt: SystemClock().milliseconds)
             record.completeLength = file.held.completeLength

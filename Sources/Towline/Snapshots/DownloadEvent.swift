@@ -14,7 +14,8 @@ public enum DownloadEvent: Hashable, Sendable {
     case listChanged
     /// A note was added to the timeline, the history of a download.
     case noted(DownloadID, TimelineNote)
-    /// The registry, the database of the downloads, could not be read or written. Downloads continue if possible.
+    /// The registry, the database of the downloads, could not be read or written, or was repaired. Downloads continue
+    /// if possible.
     case troubled(TowlineError)
     /// The reader was too slow and this number of `noted` and `troubled` events was dropped. The timelines still
     /// contain all notes.

@@ -32,6 +32,7 @@ struct MetadataBlock: Sendable {
         case lacksRanges = 12
         case publicAddressesOnly = 13
         case mayBePlain = 14
+        case download = 15
     }
 
     /// The numbers that stand for the checksum algorithms in the journal's metadata on disk.
@@ -122,6 +123,7 @@ struct MetadataBlock: Sendable {
         if record.lacksRanges { add(.lacksRanges, 1) }
         if record.publicAddressesOnly { add(.publicAddressesOnly, 1) }
         if record.mayBePlain { add(.mayBePlain, 1) }
+        if let download = record.download { add(.download, download.bytes) }
         var identity: [UInt8] = []
         identity.append(number: part.device)
         identity.append(number: part.inode)
@@ -182,6 +184,7 @@ struct MetadataBlock: Sendable {
         case .lacksRanges: record.lacksRanges = number == 1
         case .publicAddressesOnly: record.publicAddressesOnly = number == 1
         case .mayBePlain: record.mayBePlain = number == 1
+        case .download: record.download = DownloadID(bytes: value)
         case .part:
             guard value.count == 28 else { return false }
             part.device = value.load(UInt64.self, at: 0)

@@ -223,6 +223,7 @@ final class Destination {
     private func adopt(_ journal: any Journal) {
         var record = journal.record
         record.mayBePlain = record.mayBePlain || options.mayBringPlainBytes
+        record.download = options.download ?? record.download
         update(record)
     }
 
@@ -342,11 +343,13 @@ final class Destination {
     }
 
     private func newRecord(_ plan: PreparePlan, at place: Place, generation: UInt32) -> DownloadRecord {
-        DownloadRecord(
+        var record = DownloadRecord(
             source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
             representation: plan.representation, checksums: plan.checksums, generation: generation,
             lacksRanges: plan.lacksRanges, publicAddressesOnly: options.connection.publicAddressesOnly,
             mayBePlain: options.mayBringPlainBytes)
+        record.download = options.download
+        return record
     }
 
     private func terms(_ plan: PreparePlan) -> CreateTerms {

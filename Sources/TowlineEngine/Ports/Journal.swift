@@ -71,6 +71,9 @@ package struct DownloadRecord: Hashable, Sendable {
     package var publicAddressesOnly: Bool
     /// `true` if the URL is https, but some bytes may have come over http from a mirror or after a redirect.
     package var mayBePlain: Bool
+    /// The ID of the download in the list of a downloader, so that a list that is lost can be restored with its IDs;
+    /// `nil` without a list.
+    package var download: DownloadID?
 
     /// Creates the description of a download for its journal.
     package init(

@@ -29,6 +29,8 @@ actor EventFeed {
         /// The downloads in `pending`, in the order of their first change.
         var order: [DownloadID] = []
         var notes: [Wire.Note] = []
+        /// Messages about problems of the list.
+        var notices: [String] = []
         var isListChanged = false
     }
 
@@ -67,6 +69,9 @@ actor EventFeed {
         if lastEventID != nil { first += line("reset", window.last, "{}") }
         if let totals = try? await downloader.wireTotals, let data = Self.json(totals) {
             first += line("totals", window.last, data)
+        }
+        for notice in downloader.notices {
+            if let data = Self.json(Wire.Notice(message: notice)) { first += line("notice", window.last, data) }
         }
         return (first, window.last)
     }
@@ -133,7 +138,8 @@ actor EventFeed {
         case .removed(let id): note("removed", id, nil)
         case .listChanged: batch.isListChanged = true
         case .noted(let id, let entry): batch.notes.append(Wire.Note(entry, of: id))
-        case .troubled, .missed: return
+        case .troubled(let error): batch.notices.append(error.message)
+        case .missed: return
         }
         flushSoon()
     }
@@ -164,6 +170,9 @@ actor EventFeed {
             if let data { window.put(.download(id), name, data, isAddition: name == "added") }
         }
         for note in batch.notes { if let data = Self.json(note) { window.putNote(data) } }
+        for notice in batch.notices {
+            if let data = Self.json(Wire.Notice(message: notice)) { window.putNote(data, name: "notice") }
+        }
         if batch.isListChanged { window.put(.list, "reset", "{}") }
         batch = Batch()
         if let sums, sums != totals, let data = Self.json(sums) {

@@ -44,8 +44,8 @@ struct EventWindow {
         if order.count > 2 * capacity { compact() }
     }
 
-    /// Adds the event of a timeline entry.
-    mutating func putNote(_ data: String) { put(.note(last + 1), "noted", data) }
+    /// Adds an event that no later event replaces: by default, of a timeline entry.
+    mutating func putNote(_ data: String, name: String = "noted") { put(.note(last + 1), name, data) }
 
     /// Returns the events after `number`; `nil` if older events were dropped or the number is unknown.
     func events(after number: UInt64) -> [Event]? {

@@ -3,6 +3,7 @@
 import { element, byId } from "./dom.js";
 import { nameOf } from "./format.js";
 import { has, t } from "./language.js";
+import { recall, remember } from "./memory.js";
 
 const noteTime = 6000;
 const mostNotes = 3;
@@ -32,6 +33,17 @@ export function announce(text, kind = "plain") {
   while (notes.children.length > mostNotes) notes.firstElementChild.remove();
   // An error stays until the user closes it or newer notes replace it, so that it is not missed.
   if (kind !== "bad") setTimeout(() => note.remove(), noteTime);
+}
+
+/** Shows a problem of the list of downloads, once a day: the service sends it to each page that opens. */
+export function announceNotice(message) {
+  const shown = JSON.parse(recall("notices", "{}"));
+  for (const [key, time] of Object.entries(shown)) if (Date.now() - time > 86_400_000) delete shown[key];
+  // A number, because the storage of the browser contains no data about downloads.
+  const key = [...message].reduce((sum, char) => (sum * 31 + char.codePointAt(0)) | 0, 7);
+  if (shown[key]) return;
+  remember("notices", JSON.stringify({ ...shown, [key]: Date.now() }));
+  announce(message, "bad");
 }
 
 /** Shows why a request failed. */

@@ -80,7 +80,7 @@ export class Live {
     });
     source.addEventListener("error", () => this.failed(source));
     source.addEventListener("alive", () => this.source === source && this.watch());
-    for (const name of ["changed", "added", "removed", "noted", "totals", "reset"]) {
+    for (const name of ["changed", "added", "removed", "noted", "notice", "totals", "reset"]) {
       source.addEventListener(name, (event) => {
         // Ignore events of a stream that was replaced.
         if (this.source !== source) return;

@@ -2,7 +2,7 @@
 
 import { Actions, actionLabel, can } from "./actions.js";
 import { Adding, takeFragment } from "./add.js";
-import { announce, complain, Ends, problemText } from "./announce.js";
+import { announce, announceNotice, complain, Ends, problemText } from "./announce.js";
 import { api, onSignedOut } from "./api.js";
 import { Details } from "./details.js";
 import { confirm, showHelp, signIn } from "./dialogs.js";
@@ -139,6 +139,7 @@ function heard(name, data) {
     case "changed": return store.apply(data, name === "added");
     case "removed": return store.remove(data.id);
     case "noted": return store.tell("noted", data);
+    case "notice": return announceNotice(data.message);
     case "totals": return store.setTotals(data);
     case "reset": return readAgain();
   }

@@ -156,6 +156,7 @@ actor DownloadScheduler {
             let holds = await files.holds(record)
             var options = try download.request.options(known: holds ? record.name : nil)
             options.ownsPart = holds
+            options.download = download.id
             if download.request.replacesOwnFile {
                 options.target = .file(directory: record.directory, name: record.name)
                 options.existing = .overwrite

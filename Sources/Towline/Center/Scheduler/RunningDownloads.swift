@@ -61,6 +61,9 @@ final class RunningDownloads: Sendable {
 
     var all: [LiveDownload] { state.withLock { $0.entries.values.map(\.download) } }
 
+    /// The entries of the running downloads, for a list that lost them.
+    var records: [RegisteredDownload] { all.map(\.recordWithName) }
+
     /// Returns the downloads with a transfer that belong to a group; all if `group` is `nil`.
     func all(in group: String?) -> [LiveDownload] { all.filter { group == nil || $0.share.group == group } }
 
