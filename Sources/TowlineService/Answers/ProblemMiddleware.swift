@@ -1,6 +1,7 @@
 internal import Foundation
 import HTTPTypes
 import Hummingbird
+import NIOHTTP1
 internal import Towline
 import TowlineWire
 
@@ -61,6 +62,12 @@ struct ProblemMiddleware: RouterMiddleware {
             )
         case let error as DecodingError:
             return (Wire.Problem(title: "Bad Request", status: 400, detail: detail(error)), [:])
+        case is HTTPParserError:
+            return (
+                Wire.Problem(
+                    title: "Bad Request", status: 400, detail: "the framing of the request body is invalid"),
+                [.connection: "close"]
+            )
         default:
             return (Wire.Problem(title: "Internal Server Error", status: 500), [:])
         }

@@ -32,6 +32,7 @@ final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
+        do { try StrictRequestHandler.add(to: context.pipeline) } catch { context.close(promise: nil) }
         if context.channel.isActive { opened(context) }
     }
 

@@ -1,0 +1,105 @@
+import FaultServer
+import Foundation
+import Testing
+import TowlineWire
+
+/// Tests of requests that two HTTP parsers could read differently (RFC 9112 §11.2). Behind a proxy, the rest of such a
+/// request would be a request of another user.
+@Suite(.timeLimit(.minutes(1))) struct SmugglingTests {
+    /// A request that adds nothing, and a second request that must not be answered.
+    private static let second = "GET \(Wire.base)/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    private static func post(_ fields: String, _ body: String = "0\r\n\r\n", version: String = "1.1") -> String {
+        "PATCH \(Wire.base)/settings HTTP/\(version)\r\nHost: localhost\r\nContent-Type: application/json\r\n\(fields)\r\n\r\n\(body)"
+    }
+
+    static let refused: [(String, String)] = [
+        ("two Host fields", "GET \(Wire.base)/health HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n"),
+        ("no Host field", "GET \(Wire.base)/health HTTP/1.1\r\n\r\n"),
+        (
+            "an absolute target with another host",
+            "GET http://other.example/api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        ),
+        ("coding and length", post("Transfer-Encoding: chunked\r\nContent-Length: 4")),
+        ("length and coding", post("Content-Length: 5\r\nTransfer-Encoding: chunked")),
+        ("two lengths", post("Content-Length: 2\r\nContent-Length: 3", "{}")),
+        ("a list of lengths", post("Content-Length: 2, 3", "{}")),
+        ("a negative length", post("Content-Length: -2", "{}")),
+        ("a length with a sign", post("Content-Length: +2", "{}")),
+        ("a huge length", post("Content-Length: 99999999999999999999999", "{}")),
+        ("a hexadecimal length", post("Content-Length: 0x2", "{}")),
+        ("coding identity last", post("Transfer-Encoding: chunked, identity")),
+        ("an unknown coding", post("Transfer-Encoding: xchunked")),
+        ("a coding before chunked", post("Transfer-Encoding: gzip, chunked")),
+        ("two codings", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity")),
+        ("chunked twice", post("Transfer-Encoding: chunked, chunked")),
+        ("a space before the colon", post("Transfer-Encoding : chunked")),
+        ("a vertical tab in the coding", post("Transfer-Encoding: \u{0B}chunked")),
+        ("a folded field", post("Transfer-Encoding:\r\n chunked")),
+        ("a NUL in a field", post("X-A: a\u{0}b\r\nContent-Length: 2", "{}")),
+        ("a CR in a field", post("X-A: a\rb\r\nContent-Length: 2", "{}")),
+        ("a coding in HTTP/1.0", post("Transfer-Encoding: chunked", version: "1.0")),
+        ("a chunk without a size", post("Transfer-Encoding: chunked", "\r\n{}\r\n0\r\n\r\n")),
+        ("a chunk with a letter as its size", post("Transfer-Encoding: chunked", "z\r\n{}\r\n0\r\n\r\n")),
+        ("a negative chunk", post("Transfer-Encoding: chunked", "-2\r\n{}\r\n0\r\n\r\n")),
+        ("a chunk of 2^64 bytes", post("Transfer-Encoding: chunked", "10000000000000002\r\n{}\r\n0\r\n\r\n")),
+        ("a chunk with 0x", post("Transfer-Encoding: chunked", "0x2\r\n{}\r\n0\r\n\r\n")),
+        ("a chunk that is longer than its size", post("Transfer-Encoding: chunked", "2\r\n{}}}\r\n0\r\n\r\n")),
+        ("a bare LF after a chunk size", post("Transfer-Encoding: chunked", "2\n{}\n0\n\n")),
+        ("a field without a name", post(": x\r\nContent-Length: 2", "{}")),
+        ("a field name with a space", post("X A: x\r\nContent-Length: 2", "{}")),
+        (
+            "101 fields",
+            "GET \(Wire.base)/health HTTP/1.1\r\nHost: localhost\r\n" + String(repeating: "A: b\r\n", count: 101)
+                + "\r\n"
+        ),
+    ]
+
+    /// Sends bytes and returns all that the service sends until it closes the connection.
+    private static func exchange(_ text: String, _ site: ServiceSite) async throws -> String {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(
+                    with: Result {
+                        let descriptor = try RawExchange.connect(site.socket)
+                        defer { close(descriptor) }
+                        RawExchange.write(Array(text.utf8), to: descriptor)
+                        var bytes: [UInt8] = []
+                        var buffer = [UInt8](repeating: 0, count: 65536)
+                        while case let count = Glibc.read(descriptor, &buffer, buffer.count), count > 0 {
+                            bytes += buffer[..<count]
+                        }
+                        return String(decoding: bytes, as: UTF8.self)
+                    })
+            }
+        }
+    }
+
+    private static func statuses(_ text: String) -> [String] {
+        text.components(separatedBy: "HTTP/1.").dropFirst().map { String($0.dropFirst(2).prefix(3)) }
+    }
+
+    @Test func anAmbiguousRequestIsRefusedAndEndsTheConnection() async throws {
+        let site = try await ServiceSite { configuration in
+            configuration.idleTimeout = .seconds(1)
+            configuration.bodyTimeout = .seconds(1)
+        }
+        for (name, request) in Self.refused {
+            let answer = try await Self.exchange(request + Self.second, site)
+            #expect(["400", "431"].contains(Self.statuses(answer).last ?? ""), "\(name): \(answer.prefix(300))")
+            #expect(Self.statuses(answer).count == 1, "\(name): \(answer.prefix(600))")
+        }
+        try await site.stop()
+    }
+
+    @Test func aConnectionOfHTTP10Closes() async throws {
+        let site = try await ServiceSite()
+        let clock = ContinuousClock()
+        let start = clock.now
+        let request = "GET \(Wire.base)/health HTTP/1.0\r\nHost: localhost\r\n\r\n"
+        #expect(try await Self.statuses(Self.exchange(request, site)) == ["200"])
+        // The service closes the connection; it does not wait for its idle timeout.
+        #expect(clock.now - start < .seconds(60))
+        try await site.stop()
+    }
+}
