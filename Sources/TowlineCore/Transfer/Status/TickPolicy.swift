@@ -38,7 +38,19 @@ extension TickPolicy {
     /// Returns the interval of the timer events (ticks) of a transfer. `running`: the number of transfers of the
     /// process that run.
     package static func interval(running: Int, for machine: TransferStateMachine) -> Duration {
-        interval(running: running, endsSoon: endsSoon(machine), isHashedFast: isHashedFast(machine))
+        let interval = interval(running: running, endsSoon: endsSoon(machine), isHashedFast: isHashedFast(machine))
+        return awaitsHeads(machine) ? max(interval, slow) : interval
+    }
+
+    /// The interval of the timer events (ticks) of a transfer whose server takes long to send a response head. The end
+    /// of the wait is an event of its own.
+    static let slow = Duration.seconds(1)
+
+    /// Returns whether every running request has waited for its response head for 2 s, so that there is no rate to
+    /// measure.
+    private static func awaitsHeads(_ machine: TransferStateMachine) -> Bool {
+        machine.phase == .running && machine.work.liveCount > 0
+            && machine.work.attempts.allSatisfy { !$0.isAccepted && machine.now - $0.startedAt >= .seconds(2) }
     }
 
     /// Returns whether a download with several connections will soon be done. Its timer events (ticks) must then be
