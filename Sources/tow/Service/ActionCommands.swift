@@ -18,8 +18,7 @@ struct NamedDownloads: ParsableArguments {
     @OptionGroup(title: "Service")
     var service: ServiceOptions
 
-    /// Calls `body` for each ID and prints the returned download. Continues after an error; throws the last one at the
-    /// end.
+    /// Calls `body` for each ID, as `EachDownload.perform`.
     func each(_ body: (ServiceClient, String) async throws -> Wire.Download?) async throws {
         try await EachDownload(ids: ids, json: json, service: service).perform(body)
     }
@@ -36,7 +35,7 @@ struct SomeDownloads: ParsableArguments {
     @OptionGroup(title: "Service")
     var service: ServiceOptions
 
-    /// Calls `body` for each ID, as `NamedDownloads.each`.
+    /// Calls `body` for each ID, as `EachDownload.perform`.
     func each(_ body: (ServiceClient, String) async throws -> Wire.Download?) async throws {
         try await EachDownload(ids: ids, json: json, service: service).perform(body)
     }
@@ -60,11 +59,13 @@ struct SomeDownloads: ParsableArguments {
 }
 
 /// A command that is carried out for several downloads, one after another.
-private struct EachDownload {
+struct EachDownload {
     let ids: [String]
     let json: Bool
     let service: ServiceOptions
 
+    /// Calls `body` for each ID and prints the returned download. Continues after an error; throws the last one at the
+    /// end.
     func perform(_ body: (ServiceClient, String) async throws -> Wire.Download?) async throws {
         var failure: TowlineError?
         for id in ids {

@@ -32,15 +32,12 @@ struct MoveCommand: AsyncParsableCommand {
         guard words.count > 1, let directory = words.last else {
             throw UsageProblem("Give the IDs of the downloads, and then the new directory.", in: Self.self)
         }
-        for id in words.dropLast() {
-            let moved = try await service.ask { client in
-                var change = Wire.Change()
-                change.directory = directory
-                let download = try await client.change(id, change)
-                let isLost = download.error?.code == TowlineError.Code.unusableDestination.description
-                return download.state == .failed && isLost ? try await client.act("retry", on: id) : download
-            }
-            try ServiceReport(json: json).write([moved])
+        try await EachDownload(ids: words.dropLast(), json: json, service: service).perform { client, id in
+            var change = Wire.Change()
+            change.directory = directory
+            let download = try await client.change(id, change)
+            let isLost = download.error?.code == TowlineError.Code.unusableDestination.description
+            return download.state == .failed && isLost ? try await client.act("retry", on: id) : download
         }
     }
 }
