@@ -88,9 +88,15 @@ enum Daemon {
         --allow-root to confirm
         """
 
+    /// The exit status for a state directory that a restart does not mend, of `<sysexits.h>`.
+    private static let configurationStatus: Int32 = 78
+
     private static func leave(_ error: TowlineError) -> Never {
         say(error.message)
-        _exit(ExitStatus(error).rawValue)
+        switch error.code {
+        case .diskPermission, .unsupportedRegistry: _exit(configurationStatus)
+        default: _exit(ExitStatus(error).rawValue)
+        }
     }
 
     private static func tell(_ service: DownloadService, _ configuration: ServiceConfiguration) async {

@@ -58,9 +58,9 @@ struct ServiceUnit: Hashable {
         ExecReload=/bin/kill -HUP $MAINPID
         Restart=on-failure
         RestartSec=5
-        # 2: usage error. 9: another towd uses the list of downloads. 217, 218, 226: the system forbids a restriction.
-        # A restart would not help.
-        RestartPreventExitStatus=2 9 217 218 226
+        # 2: usage error. 9: another towd uses the list of downloads. 78: wrong permissions, or a list of a newer version.
+        # 217, 218, 226: the system forbids a restriction. A restart would not help.
+        RestartPreventExitStatus=2 9 78 217 218 226
         TimeoutStopSec=15
         # towd needs less than 100 MB; unpacking an archive needs at most 256 MB more.
         MemoryHigh=768M
