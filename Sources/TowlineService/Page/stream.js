@@ -2,7 +2,7 @@
 // worker does not depend on any tab, and unlike the Web Locks API it works without TLS. `SharedStream` in live.js is the
 // other end of each port.
 
-const names = ["alive", "changed", "added", "removed", "noted", "totals", "reset"];
+const names = ["alive", "changed", "added", "removed", "noted", "notice", "totals", "reset"];
 /** A stream without any event for this time is replaced as soon as a tab asks for a new one. */
 const silentAfter = 20_000;
 
