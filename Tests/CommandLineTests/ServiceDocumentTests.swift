@@ -89,6 +89,8 @@ struct ServiceDocumentTests {
         _ = try await CommandRun.run(["service", "stop"], environment: before)
         let token = try Data(contentsOf: old.file(".local/state/towline/token"))
 
+        try FileManager.default.moveItem(atPath: old.path("Downloads"), toPath: old.path("gone"))
+
         // The other machine: another home directory, so another downloads directory.
         let after = try Self.home(new, port: Loopback.freePort())
         try await shell(commands[1], after)
