@@ -54,7 +54,8 @@ struct ServiceDocumentTests {
         await server.stop()
     }
 
-    /// The commands of the section on backups keep the list, the bytes of unfinished downloads and the token.
+    /// The commands of the section on backups keep the list, the finished files and the token. An unfinished download
+    /// completes: its copied part file is not trusted.
     @Test(.timeLimit(.minutes(2))) func theListIsBackedUpAndMoved() async throws {
         let server = try await FaultServer.start([
             "/a.bin": Resource(length: 6 << 20, seed: 7, rate: 2 << 20), "/b.bin": Resource(length: 1000, seed: 8),
@@ -97,7 +98,8 @@ struct ServiceDocumentTests {
         var moved = try await rows(after)
         #expect(moved.count == 2 && moved["b.bin"]?["state"] as? String == "finished")
         #expect(try Data(contentsOf: new.file(".local/state/towline/token")) == token)
-        let asked = server.log.requests.count
+        #expect(moved["a.bin"]?["state"] as? String == "paused")
+        #expect(try FaultContent(seed: 8).firstMismatch(inFile: new.path("Downloads/b.bin"), length: 1000) == nil)
         let result = try await CommandRun.run(["move", "a.bin", new.path("Downloads")], environment: after)
         #expect(result.status == 0, "\(result.stderr)")
         _ = try await CommandRun.run(["resume", "a.bin"], environment: after)
@@ -107,8 +109,6 @@ struct ServiceDocumentTests {
             try await Task.sleep(for: .milliseconds(50))
         }
         #expect(try FaultContent(seed: 7).firstMismatch(inFile: new.path("Downloads/a.bin"), length: 6 << 20) == nil)
-        let ranges = server.log.requests.dropFirst(asked).compactMap { $0.info.field("Range") }
-        #expect(!ranges.isEmpty && ranges.allSatisfy { !$0.hasPrefix("bytes=0-") }, "it resumed: \(ranges)")
         _ = try await CommandRun.run(["service", "stop"], environment: after)
         await server.stop()
     }
