@@ -283,6 +283,7 @@ extension DownloadState.WaitReason {
         switch self {
         case .network: "this machine has no network connection"
         case .diskSpace: "no space is left on the disk. Free some space, then resume the download"
+        case .destination: "the file system is read-only. Mount it for writing"
         case .server: "the server asked for a pause before the next request (Retry-After)"
         case .retry: "the server closed the connection"
         }

@@ -60,7 +60,7 @@ import TowlineEngine
     }
 
     private func expectRebuilt(_ registry: SQLiteRegistry, _ directories: [String], fewest: Int) async throws {
-        let page = try await all(registry)
+        let page = try await allDownloads(registry)
         #expect(directories == (0..<5).map { "/downloads/\($0)" })
         #expect(page.contains { $0.id == Sample.id(9_999) })
         // The list contains all downloads with journals. Readable entries of the old list are unchanged.
@@ -77,13 +77,7 @@ import TowlineEngine
         await registry.close()
         let again = try await state.open()
         #expect(again.notices.isEmpty)
-        #expect(try await all(again).count == page.count + 1)
-    }
-
-    private func all(_ registry: SQLiteRegistry) async throws -> [RegisteredDownload] {
-        var query = DownloadQuery()
-        query.limit = 10_000
-        return try await registry.page(query).downloads
+        #expect(try await allDownloads(again).count == page.count + 1)
     }
 
     @Test func row104GarbageInTheHeader() async throws {
@@ -123,7 +117,7 @@ import TowlineEngine
             other.withLock { $0 = queue }
             return []
         }
-        #expect(try await all(registry).count == 400)
+        #expect(try await allDownloads(registry).count == 400)
         try other.withLock { try $0?.close() }
         await registry.close()
     }
@@ -155,7 +149,7 @@ import TowlineEngine
             ]
         }
         #expect(
-            Set(try await all(again).map(\.id)) == [
+            Set(try await allDownloads(again).map(\.id)) == [
                 Sample.id(1), Sample.id(2), Sample.id(3), Sample.id(201), Sample.id(103), Sample.id(104),
             ])
         await again.close()
@@ -166,7 +160,7 @@ import TowlineEngine
         unlink(state.database)
         let (registry, directories) = try await reopen()
         #expect(directories.count == 5)
-        #expect(try await all(registry).count == 391)
+        #expect(try await allDownloads(registry).count == 391)
         #expect(registry.notices.contains { $0.contains("because its file was missing") })
     }
 
@@ -217,7 +211,7 @@ import TowlineEngine
         let (registry, directories) = try await reopen()
         #expect(directories.count == 5)
         #expect(registry.notices.count == 1 && registry.notices[0].contains("-wal is missing"))
-        #expect(try await all(registry).count >= 391)
+        #expect(try await allDownloads(registry).count >= 391)
         await registry.close()
         #expect(try await state.open().notices.isEmpty)
     }
@@ -239,7 +233,7 @@ import TowlineEngine
         writeFile(state.database + "-wal", Array(bytes.dropLast(700)))
         let (registry, _) = try await reopen()
         #expect(registry.notices.isEmpty)
-        #expect(try await all(registry).count == 400)
+        #expect(try await allDownloads(registry).count == 400)
     }
 
     @Test func aRebuildThatWasKilledIsFinished() async throws {
@@ -249,7 +243,7 @@ import TowlineEngine
         writeFile(state.database + "-wal", [4, 5, 6])
         let (registry, _) = try await reopen()
         #expect(registry.notices.count == 1)
-        #expect(try await all(registry).count == 400)
+        #expect(try await allDownloads(registry).count == 400)
         #expect(state.bytes("registry.sqlite.damaged-1") == [1, 2, 3])
         #expect(state.bytes("registry.sqlite.damaged-1-wal") == [4, 5, 6])
     }
@@ -290,7 +284,7 @@ import TowlineEngine
         }
         let registry = try await state.open()
         #expect(registry.notices.isEmpty)
-        #expect(try await all(registry).count == 400)
+        #expect(try await allDownloads(registry).count == 400)
         #expect(try await registry.timeline(of: Sample.id(20), after: 0, limit: 9).count == 1)
     }
 }

@@ -34,7 +34,7 @@ import TowlineEngine
         mkdir(copy.directory, 0o700)
         for name in state.names { writeFile(copy.directory + "/" + name, state.bytes(name)) }
         let registry = try await copy.open()
-        let list = try await all(registry)
+        let list = try await allDownloads(registry)
         await registry.close()
         return list
     }
@@ -51,7 +51,7 @@ import TowlineEngine
         await #expect(throws: TowlineError.self) { try await state.open() }
         await registry.close()
         let again = try await state.open()
-        #expect(try await all(again).count == 210)
+        #expect(try await allDownloads(again).count == 210)
         #expect(again.notices.isEmpty)
         await again.close()
     }

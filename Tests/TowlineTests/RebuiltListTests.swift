@@ -63,7 +63,7 @@ import TowlineEngine
         _ = try await downloader.page()
         #expect(await told.first { _ in true }?.contains("rebuilt") == true)
         let list = try await Self.list(downloader)
-        #expect(list["a.bin"]?.id == running.id && list["a.bin"]?.state.isRunning == true)
+        #expect(list["a.bin"]?.id == running.id && list["a.bin"]?.state == .downloading)
         #expect(list["b.bin"]?.id == paused.id && list["b.bin"]?.state == .paused)
         #expect(downloader.notices.count == 1)
         var isTold = (notice: false, list: false)

@@ -108,3 +108,10 @@ enum Sample {
             group: group, priority: priority, addedAt: 1_700_000_000_000 + Int64(number))
     }
 }
+
+/// Returns all downloads of a registry.
+func allDownloads(_ registry: SQLiteRegistry) async throws -> [RegisteredDownload] {
+    var query = DownloadQuery()
+    query.limit = 10_000
+    return try await registry.page(query).downloads
+}
