@@ -35,7 +35,7 @@ struct ServiceListTests {
     /// `--only` accepts each word that the list prints, and selects the rows with this word.
     @Test(.timeLimit(.minutes(2))) func theFilterTakesTheWordsOfTheList() async throws {
         let server = try await FaultServer.start([
-            "/a.bin": Resource(length: 64 << 20, seed: 7, rate: 1 << 20), "/b.bin": Resource(length: 1 << 20),
+            "/a.bin": Resource(length: 64 << 20, seed: 7, rate: 1 << 16), "/b.bin": Resource(length: 1 << 20),
             "/c.bin": Resource(length: 1 << 20),
         ])
         let service = try ServiceProcess(try TestDirectory())

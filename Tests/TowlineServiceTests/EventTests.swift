@@ -193,7 +193,7 @@ import TowlineWire
     /// The OpenAPI document has a schema for each event, with each member of its data.
     @Test(.timeLimit(.minutes(1))) func eventsAreAsInTheDocument() async throws {
         let site = try await ServiceSite([
-            "/x": Resource(length: 10), "/y": Resource(length: 10, behaviour: .first(1, .status(503))),
+            "/x": Resource(length: 10), "/y": Resource(length: 10, behaviour: .first(2, .status(503))),
         ])
         let (listens, listening) = AsyncStream<Void>.makeStream()
         async let seen = read(site) { events in

@@ -33,13 +33,15 @@ import TowlineEngine
         return Dictionary(downloads.map { ($0.name ?? "", $0) }) { first, _ in first }
     }
 
-    /// Overwrites every page of a database with zeros, except the first.
+    /// Overwrites every page of a database with zeros, except the first of the file, and the log of newer pages.
     private static func damage(_ state: URL) throws {
-        let file = try FileHandle(forUpdating: state.appendingPathComponent("registry.sqlite"))
-        let length = Int(try file.seekToEnd())
-        try file.seek(toOffset: 4096)
-        try file.write(contentsOf: Data(count: length - 4096))
-        try file.close()
+        for (name, start) in [("registry.sqlite", 4096), ("registry.sqlite-wal", 32)] {
+            let file = try FileHandle(forUpdating: state.appendingPathComponent(name))
+            let length = Int(try file.seekToEnd())
+            try file.seek(toOffset: UInt64(start))
+            try file.write(contentsOf: Data(count: max(0, length - start)))
+            try file.close()
+        }
     }
 
     /// The list is lost while a download runs and another one is paused. Both keep their IDs, the running one keeps

@@ -133,15 +133,23 @@ struct TextFuzzTests {
         if scalars.contains(where: { "/\\<>:\"|?*".unicodeScalars.contains($0) }) {
             return "a reserved character in \(name)"
         }
-        if scalars.contains(where: { steers($0) || $0 == "\u{200C}" || $0 == "\u{200D}" }) {
-            return "a hidden character in \(name)"
-        }
+        if scalars.contains(where: steers) || hasLooseJoiner(Array(scalars)) { return "a hidden character in \(name)" }
         guard let first = scalars.first, let last = scalars.last else { return "empty" }
         if first == "." || first == "-" || first.properties.isWhitespace { return "begins with \(first)" }
         if last == "." || last.properties.isWhitespace { return "ends with \(last)" }
         let base = name.split(separator: ".", omittingEmptySubsequences: false)[0].uppercased()
         if ["CON", "PRN", "AUX", "NUL", "COM1", "LPT1"].contains(base) { return "the device \(name)" }
         return name.hasSuffix(".tow") || name.hasSuffix(".tow-journal") ? "one of our own names" : nil
+    }
+
+    /// Returns whether a joiner is not between two characters outside ASCII, and so joins nothing.
+    private static func hasLooseJoiner(_ scalars: [Unicode.Scalar]) -> Bool {
+        let isJoiner = scalars.map { $0 == "\u{200C}" || $0 == "\u{200D}" }
+        return scalars.indices.contains { index in
+            let neighbours = [index - 1, index + 1]
+            return isJoiner[index]
+                && !neighbours.allSatisfy { scalars.indices.contains($0) && !scalars[$0].isASCII && !isJoiner[$0] }
+        }
     }
 
     private static func steers(_ scalar: Unicode.Scalar) -> Bool {
