@@ -192,6 +192,12 @@ class Everyday(PageTestCase):
         row = self.row("share.bin")
         self.browser.click(f"{row} .name")
         self.browser.wait("connections", "return document.querySelector('.legend')?.innerText.includes('Connection')")
+        self.browser.wait("percentages", """
+            const row = document.querySelector(a0);
+            const texts = [row?.querySelector('.percent')?.textContent, document.querySelector('.big')?.textContent,
+                document.querySelector('.legend')?.textContent, document.querySelector('.map')?.getAttribute('aria-label')];
+            return texts.every((text) => /\\d\\s%/.test(text)) && row.querySelector('.progress')?.hasAttribute('aria-valuenow');
+            """, row)
         shares = self.browser.run("""
             const number = (text) => Number.parseInt(/(\\d+)\\s%/.exec(text)[1], 10), row = document.querySelector(arguments[0]);
             const read = () => [row.querySelector('.percent').textContent, document.querySelector('.big').textContent,
