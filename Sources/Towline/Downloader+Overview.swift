@@ -20,9 +20,9 @@ extension Downloader {
     ///
     /// The result is `nil` if no download matches.
     ///
-    /// An abbreviated identifier has at least four characters, and upper and lower case are equal. A complete identifier
-    /// is also accepted. A file name must be complete. While the name of a file is not known, its name is the last
-    /// component of the URL.
+    /// An abbreviated identifier has at least four characters, and upper and lower case are equal. A complete
+    /// identifier is also accepted. A file name must be complete. While the name of a file is not known, its name is
+    /// the last component of the URL.
     ///
     /// - Throws: `unusableOption` if more than one download matches.
     public func download(named short: String) async throws(TowlineError) -> Download? {

@@ -98,8 +98,8 @@ package struct ListenAddress: Hashable, Sendable {
         self.isOptional = isOptional
     }
 
-    /// Parses `host:port`, `[address]:port`, `:port` or a port alone; the port after a host is optional. Without a host,
-    /// the address is 127.0.0.1. Returns `nil` if the text is invalid.
+    /// Parses `host:port`, `[address]:port`, `:port` or a port alone; the port after a host is optional. Without a
+    /// host, the address is 127.0.0.1. Returns `nil` if the text is invalid.
     package init?(_ text: String) {
         let text = text.allSatisfy(\.isWholeNumber) ? ":" + text : text
         var host = text[...]

@@ -60,8 +60,8 @@ public final class ScriptedDownloader: DownloadManager {
 
     // MARK: Script
 
-    /// Changes the snapshot of a download as `body` does, and informs the app. Any state can be set. A new state gets the
-    /// ``DownloadSnapshot/reason`` and the ``DownloadSnapshot/error`` of a real download, unless `body` sets them.
+    /// Changes the snapshot of a download as `body` does, and informs the app. Any state can be set. A new state gets
+    /// the ``DownloadSnapshot/reason`` and the ``DownloadSnapshot/error`` of a real download, unless `body` sets them.
     ///
     /// - Throws: `unknownDownload` if the list does not contain the identifier.
     public func change(_ id: DownloadID, _ body: (inout DownloadSnapshot) -> Void) throws(TowlineError) {

@@ -79,10 +79,11 @@ public final class ScriptedNetwork: Sendable {
     /// The requests so far, in order.
     public var requests: [Request] { contents.withLock { $0.requests } }
 
-    /// A Boolean value that indicates whether servers can be reached, which is also the state of ``Downloader/network``.
+    /// A Boolean value that indicates whether servers can be reached, which is also the state of
+    /// ``Downloader/network``.
     ///
-    /// Setting it to `false` breaks all connections, and downloads wait for the network. Setting it to `true` ends these
-    /// waits at once, as on a machine that is connected again.
+    /// Setting it to `false` breaks all connections, and downloads wait for the network. Setting it to `true` ends
+    /// these waits at once, as on a machine that is connected again.
     public var isConnected: Bool {
         get { contents.withLock { $0.isConnected } }
         set {

@@ -69,7 +69,8 @@ final class ScriptedConnections: Sendable {
 ///
 /// `@unchecked Sendable`: the queue of the network runs every call.
 final class ScriptedConnection: @unchecked Sendable {
-    /// The number of bytes that arrive at once: at most those of a quarter of a second, so that no connection is silent.
+    /// The number of bytes that arrive at once: at most those of a quarter of a second, so that no connection is
+    /// silent.
     private var pieceLength: Int { rate.map { max(1, min(16 << 10, $0 / 4)) } ?? 16 << 10 }
 
     private let receiver: any AttemptReceiver

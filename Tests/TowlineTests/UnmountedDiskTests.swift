@@ -130,8 +130,8 @@ import TowlineEngine
         await place.site.server.stop()
     }
 
-    /// The mount point disappears with the disk, as in /media. A download whose directory was deleted fails: no disk can
-    /// bring the directory back.
+    /// The mount point disappears with the disk, as in /media. A download whose directory was deleted fails: no disk
+    /// can bring the directory back.
     @Test(arguments: [false, true]) func aMissingDirectory(_ isDeleted: Bool) async throws {
         let place = try await Place()
         let directory = isDeleted ? place.directory.appendingPathComponent("films") : place.directory

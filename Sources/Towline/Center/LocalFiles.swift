@@ -130,8 +130,8 @@ struct LocalFiles: DownloadFiles {
         try removeUnpacked(record, place)
     }
 
-    /// Removes the directories that follow-ups of this download unpacked, which carry its receipt: the one that replaced
-    /// its file, and those beside it.
+    /// Removes the directories that follow-ups of this download unpacked, which carry its receipt: the one that
+    /// replaced its file, and those beside it.
     private func removeUnpacked(_ record: RegisteredDownload, _ place: Place) throws(TowlineError) {
         var places = [place]
         for case .unpack(let directory, _) in StoredRequest.request(of: record).followUps {

@@ -18,8 +18,8 @@ struct Outage {
     private var receivedBytes: Int64 = 0
     private var lastByteAt: Duration
 
-    /// Creates the record for a transfer that begins at the monotonic time `now`, with the wait that earlier transfers of the download
-    /// have left.
+    /// Creates the record for a transfer that begins at the monotonic time `now`, with the wait that earlier transfers
+    /// of the download have left.
     init(_ wait: DownloadState.WaitReason?, now: Duration) { (self.wait, lastByteAt) = (wait, now) }
 
     /// Returns the state that the download shows when its transfer reports `transfer`: a wait, from a failure until

@@ -13,8 +13,8 @@ extension TowlineError: LocalizedError, CustomDebugStringConvertible {
     /// A suggestion to the user how to solve the problem, in one sentence; `nil` if no action helps.
     public var recoverySuggestion: String? { networkFailure.flatMap { Self.advice[$0] } ?? Self.texts[code]?.advice }
 
-    /// The code, the message and the status code of the response. For an error that only the code of the app can prevent,
-    /// also a hint for its developer.
+    /// The code, the message and the status code of the response. For an error that only the code of the app can
+    /// prevent, also a hint for its developer.
     public var debugDescription: String {
         let status = status.map { " (HTTP status \($0))" } ?? ""
         return "\(code): \(message)\(status)" + (Self.developerHints[code].map { ". \($0)" } ?? "")

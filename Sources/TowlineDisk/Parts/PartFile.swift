@@ -110,8 +110,8 @@ package final class PartFile: PipeSink {
         throw shortened
     }
 
-    /// Checks that the part file has no hole before the offset `length`. A program that truncates the file leaves a hole
-    /// when later bytes are written behind it. No other process can access a file without a name.
+    /// Checks that the part file has no hole before the offset `length`. A program that truncates the file leaves a
+    /// hole when later bytes are written behind it. No other process can access a file without a name.
     package func checkIntact(upTo length: Int64) throws(TowlineError) {
         guard hasName else { return }
         guard try intactStatus().size >= length else { throw shortened }

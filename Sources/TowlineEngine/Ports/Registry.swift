@@ -29,8 +29,8 @@ package protocol Registry: AnyObject, Sendable {
     /// Returns the IDs of the downloads that match the abbreviated ID `short`, at most `limit` IDs.
     func names(matching short: ShortDownloadID, limit: Int) async throws(TowlineError) -> [DownloadID]
 
-    /// Returns the downloads with the file name `name`, at most `limit`. A download whose file name is not known yet has
-    /// the last component of its URL as its name.
+    /// Returns the downloads with the file name `name`, at most `limit`. A download whose file name is not known yet
+    /// has the last component of its URL as its name.
     func downloads(named name: String, limit: Int) async throws(TowlineError) -> [RegisteredDownload]
 
     /// Returns one page of the list of downloads: those that `query` selects, in its order.
