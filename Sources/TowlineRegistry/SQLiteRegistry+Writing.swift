@@ -8,9 +8,12 @@ extension SQLiteRegistry {
         async throws(TowlineError) -> [RegistryAddition]
     {
         if downloads.isEmpty { return [] }
-        // The directories are stored first: if the database is lost, only known directories are searched for journals.
-        try directory?.remember(Set(downloads.map(\.directory)))
-        return try await write(changing: downloads.count) { try DownloadTable.add(downloads, to: $0, check) }
+        let directory = directory
+        return try await write(changing: downloads.count) { database in
+            // Before the commit: if the database is lost, only known directories are searched for journals.
+            try directory?.remember(Set(downloads.map(\.directory)))
+            return try DownloadTable.add(downloads, to: database, check)
+        }
     }
 
     @discardableResult

@@ -55,12 +55,7 @@ final class StateDirectory: Sendable {
             }
             try note("open")
         }
-        guard !FileCall.exists(directories) else { return }
-        let all = known.withLock { known in
-            defer { known = [] }
-            return known
-        }
-        try remember(all)
+        if !FileCall.exists(directories) { try append(known.withLock { $0 }) }
     }
 
     /// Opens and locks the lock file. Returns its descriptor.
@@ -179,16 +174,20 @@ final class StateDirectory: Sendable {
     func remember(_ paths: Set<String>) throws(TowlineError) {
         let missing = known.withLock { paths.subtracting($0) }
         if missing.isEmpty { return }
+        try append(missing)
+        known.withLock { $0.formUnion(missing) }
+    }
+
+    private func append(_ paths: Set<String>) throws(TowlineError) {
         let isNew = access(directories, F_OK) != 0
         let file = try FileCall.open(directories, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
         defer { close(file) }
         // The first line end completes a line that a power loss cut off.
-        let text = Array(("\n" + missing.sorted().map { StateDirectory.escaped($0) + "\n" }.joined()).utf8)
+        let text = Array(("\n" + paths.sorted().map { StateDirectory.escaped($0) + "\n" }.joined()).utf8)
         guard write(file, text, text.count) == text.count, fsync(file) == 0 else {
             throw FileCall.error("cannot write", directories, errno)
         }
         if isNew { try FileCall.synchronize(directory: path) }
-        known.withLock { $0.formUnion(missing) }
     }
 
     private func readDirectories() throws(TowlineError) {

@@ -70,16 +70,20 @@ extension ScriptedClock: DownloadClock {
     package var milliseconds: Int64 { now.milliseconds }
 
     package func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
-        contents.withLock { $0.timers.append(Timer(due: MonotonicClock.now + $0.lead + max(.zero, delay), body: body)) }
-        DispatchQueue.global().asyncAfter(deadline: .now() + max(.zero, delay) / .seconds(1)) {
+        call(body, at: time + max(.zero, delay))
+    }
+
+    private func call(_ body: @escaping @Sendable () -> Void, at due: Duration) {
+        contents.withLock { $0.timers.append(Timer(due: due, body: body)) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + max(.zero, due - time) / .seconds(1)) {
             self.callTimers(until: self.time)
         }
     }
 
-    package func sleep(for duration: Duration) async throws {
+    package func sleep(until end: Duration) async throws {
         // A stream ends when its reader is cancelled.
         let (stream, continuation) = AsyncStream<Void>.makeStream()
-        after(duration) { continuation.finish() }
+        call({ continuation.finish() }, at: end)
         for await _ in stream {}
         try Task.checkCancellation()
     }

@@ -57,9 +57,10 @@ struct ServiceDocumentTests {
     /// The commands of the section on backups keep the list, the finished files and the token. An unfinished download
     /// completes: its copied part file is not trusted.
     @Test(.timeLimit(.minutes(2))) func theListIsBackedUpAndMoved() async throws {
-        let server = try await FaultServer.start([
-            "/a.bin": Resource(length: 6 << 20, seed: 7, rate: 2 << 20), "/b.bin": Resource(length: 1000, seed: 8),
-        ])
+        var options = ServerOptions()
+        options.sharedRate = 1 << 18
+        let server = try await FaultServer.start(
+            ["/a.bin": Resource(length: 6 << 20, seed: 7), "/b.bin": Resource(length: 1000, seed: 8)], options: options)
         let commands = try Self.blocks("sh", in: "registry.md").filter { $0.contains("towline-backup") }
         try #require(commands.count == 2)
         let (old, new) = (try TestDirectory(), try TestDirectory())
@@ -79,7 +80,7 @@ struct ServiceDocumentTests {
         }
         while ContinuousClock.now < end {
             let rows = try await rows(before)
-            if rows["a.bin"]?["heldBytes"] as? Int ?? 0 > 2 << 20, rows["b.bin"]?["state"] as? String == "finished" {
+            if rows["a.bin"]?["heldBytes"] as? Int ?? 0 > 1 << 18, rows["b.bin"]?["state"] as? String == "finished" {
                 break
             }
             try await Task.sleep(for: .milliseconds(50))
@@ -102,6 +103,7 @@ struct ServiceDocumentTests {
         #expect(try FaultContent(seed: 8).firstMismatch(inFile: new.path("Downloads/b.bin"), length: 1000) == nil)
         let result = try await CommandRun.run(["move", "a.bin", new.path("Downloads")], environment: after)
         #expect(result.status == 0, "\(result.stderr)")
+        server.liftSharedRate()
         _ = try await CommandRun.run(["resume", "a.bin"], environment: after)
         while ContinuousClock.now < end {
             moved = try await rows(after)

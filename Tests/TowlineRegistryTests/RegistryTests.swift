@@ -193,7 +193,7 @@ import TowlineEngine
         await registry.close()
         await #expect(throws: TowlineError.self) { try await registry.totals() }
         await #expect(throws: TowlineError.self) { try await registry.add([Sample.download(2)]) }
-        #expect(state.names == ["directories", "registry.lock", "registry.sqlite"])
+        #expect(state.names == ["directories", "registry.lock", "registry.sqlite", "reserve"])
     }
 
     /// Cancelling the task that waits for a write does not undo the write.

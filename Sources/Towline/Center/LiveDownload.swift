@@ -11,8 +11,8 @@ final class LiveDownload: TransferObserver {
     enum Intent: Equatable, Sendable {
         /// No reason to end: the transfer runs until the download finishes or fails.
         case none
-        /// A long pause that the server requested: its duration and reason. The transfer ends, so that another download
-        /// can run during the pause.
+        /// A long pause that the server requested: the monotonic time of its end, and its reason. The transfer ends, so
+        /// that another download can run during the pause.
         case serverWait(Duration, String)
         case pause
         case cancel
@@ -96,7 +96,7 @@ final class LiveDownload: TransferObserver {
     func traced(_ line: String) { logger?.debug("\(line)", metadata: ["download": "\(id)"]) }
 
     func progressed(_ snapshot: TransferSnapshot) {
-        if let wait = Self.longWait(snapshot) { makeRoom(wait) }
+        if let wait = longWait(snapshot) { makeRoom(wait) }
         let changed = fields.withLock { fields -> DownloadSnapshot? in
             guard !fields.isOver else { return nil }
             var snapshot = snapshot
@@ -126,11 +126,10 @@ final class LiveDownload: TransferObserver {
     /// one, the transfer ends, so that another download can run.
     private static let longestServerWait = Duration.seconds(10)
 
-    private static func longWait(_ snapshot: TransferSnapshot) -> LiveDownload.Intent? {
-        guard snapshot.state == .waiting(.server), let wait = snapshot.wait, wait.remaining > longestServerWait else {
-            return nil
-        }
-        return .serverWait(wait.remaining, wait.reason)
+    private func longWait(_ snapshot: TransferSnapshot) -> LiveDownload.Intent? {
+        guard snapshot.state == .waiting(.server), let wait = snapshot.wait, wait.remaining > Self.longestServerWait
+        else { return nil }
+        return .serverWait(clock.time + wait.remaining, wait.reason)
     }
 
     /// Ends the transfer during a long pause that the server requested, so that another download can run. A transfer

@@ -14,7 +14,7 @@ struct SystemClock: DownloadClock {
         }
     }
 
-    func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
+    func sleep(until end: Duration) async throws { try await Task.sleep(for: end - time) }
 }
 
 extension DownloadClock {

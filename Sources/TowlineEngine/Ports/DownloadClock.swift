@@ -10,8 +10,13 @@ package protocol DownloadClock: Sendable {
     /// Calls `body` once after `delay`, on any thread, so that `body` must return soon.
     func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void)
 
-    /// Waits for `duration`.
+    /// Waits until the monotonic time `end`.
     ///
     /// - Throws: `CancellationError` if the current task is cancelled, at once.
-    func sleep(for duration: Duration) async throws
+    func sleep(until end: Duration) async throws
+}
+
+extension DownloadClock {
+    /// Waits for `duration`, otherwise like `sleep(until:)`.
+    package func sleep(for duration: Duration) async throws { try await sleep(until: time + duration) }
 }

@@ -121,17 +121,17 @@ struct DownloadEnd {
     ) {
         // One note for consecutive waits: a network that is down for days does not fill the timeline.
         let isFirst = waits.count(of: download.id) == 0
-        setWait(for: code, reason, delay: waits.nextDelay(download.id, code, configuration))
+        setWait(for: code, reason, until: clock.time + waits.nextDelay(download.id, code, configuration))
         if isFirst { note("waiting", reason) }
     }
 
-    /// Sets the state `waiting`: the download waits for `delay` before its next transfer, so that another download can
-    /// run.
-    mutating func setWait(for code: WaitCode, _ reason: String, delay: Duration) {
-        wait = RetryWaits.Wait(code: code, until: clock.time + delay)
+    /// Sets the state `waiting`: the next transfer of the download begins at the monotonic time `end`, so that another
+    /// download can run.
+    mutating func setWait(for code: WaitCode, _ reason: String, until end: Duration) {
+        wait = RetryWaits.Wait(code: code, until: end)
         change.state = .init(
             .waiting, reason: reason, reasonCode: code.rawValue,
-            waitUntil: clock.milliseconds + Int64(delay / .milliseconds(1)))
+            waitUntil: clock.milliseconds + Int64((end - clock.time) / .milliseconds(1)))
     }
 
     /// Sets the state that a command requests, such as pause or cancel, if a command ended the transfer. Before a

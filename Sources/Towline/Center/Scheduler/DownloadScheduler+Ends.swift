@@ -28,7 +28,7 @@ extension DownloadScheduler {
     /// its bytes.
     private func decide(_ end: inout DownloadEnd, _ error: TowlineError) async {
         if case .serverWait(let time, let reason) = end.intent, error.code == .cancelled {
-            end.setWait(for: .server, reason, delay: time)
+            end.setWait(for: .server, reason, until: time)
         } else if !end.intent.isCommand {
             if await links.renew(end.download, after: error) {
                 end.renew(after: error)

@@ -71,7 +71,7 @@ struct RetryWaits {
         stopTimer()
         guard let first = waits.values.map(\.until).min() else { return }
         timer = Task { [clock] in
-            do { try await clock.sleep(for: first - clock.time) } catch { return }
+            do { try await clock.sleep(until: first) } catch { return }
             await body()
         }
     }
