@@ -72,8 +72,13 @@ import TowlineEngine
     @Test func anAddThatCannotReachTheDiskIsAnError() async throws {
         let registry = try await state.open()
         _ = try await registry.add([Sample.download(1)])
-        #expect(rename(state.directory, state.path + "/moved") == 0)
-        writeFile(state.directory, [])
+        // The registry may write the directory again before the file is there.
+        var number = 0
+        while readFile(state.directory) != [1] {
+            number += 1
+            _ = rename(state.directory, state.path + "/moved \(number)")
+            writeFile(state.directory, [1])
+        }
         await #expect(throws: TowlineError.self) { try await registry.add([Sample.download(2)]) }
         #expect(unlink(state.directory) == 0)
         #expect(try await registry.add([Sample.download(3)]) == [.added])

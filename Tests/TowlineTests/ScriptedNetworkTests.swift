@@ -137,6 +137,8 @@ import TowlineTesting
             network[Self.link] = .init(Self.data)
             var request = request
             request.url = try #require(URL(string: old))
+            // A single connection: the file does not end before the link does.
+            request.connections = 1
             let download = try await downloader.add(request)
             try await download.reaches { $0.heldBytes > 0 }
             network.clock.advance(by: .seconds(600))
