@@ -12,6 +12,8 @@ final class Connections: Sendable {
 
     /// The maximum wait in seconds for another program that has locked the database (a backup, a shell).
     static let patience = 600.0
+    /// The size in bytes that the write-ahead log has at most after a checkpoint.
+    static let logLimit = 16 << 20
 
     init(path: String) throws {
         writer = try DatabaseQueue(path: path, configuration: Connections.configuration(writes: true))
@@ -55,7 +57,7 @@ final class Connections: Sendable {
                     PRAGMA synchronous = FULL;
                     PRAGMA journal_mode = WAL;
                     PRAGMA wal_autocheckpoint = 1000;
-                    PRAGMA journal_size_limit = 16777216;
+                    PRAGMA journal_size_limit = \(logLimit);
                     """)
         }
         return configuration

@@ -1,7 +1,8 @@
 @preconcurrency import Dispatch
 import Glibc
 
-/// Reports that a file of a directory was created, deleted or renamed, or that the directory itself was (inotify(7)).
+/// Reports that a file of a directory was created, changed, deleted or renamed, or that the directory itself was
+/// (inotify(7)).
 final class DirectoryWatch: Sendable {
     private let descriptor: Int32
     private let source: any DispatchSourceRead
@@ -28,7 +29,7 @@ final class DirectoryWatch: Sendable {
 
     /// Watches the directory that now has this path. Does nothing if it is already watched.
     func follow(_ path: String) {
-        let events = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF
+        let events = IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF
         _ = inotify_add_watch(descriptor, path, UInt32(events))
     }
 }

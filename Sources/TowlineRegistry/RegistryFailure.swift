@@ -8,7 +8,8 @@ enum RegistryFailure {
         if error is DamagedRow || error is RowDecodingError { return true }
         guard let error = error as? DatabaseError else { return false }
         return error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB
-            || error.resultCode == .SQLITE_FORMAT || changedCells.contains(error.extendedResultCode.rawValue)
+            || error.resultCode == .SQLITE_FORMAT || error.extendedResultCode == .SQLITE_IOERR_SHORT_READ
+            || changedCells.contains(error.extendedResultCode.rawValue)
     }
 
     /// The codes SQLITE_CONSTRAINT_NOTNULL and SQLITE_CONSTRAINT_DATATYPE. Values are bound with the type of their

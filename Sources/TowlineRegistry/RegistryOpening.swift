@@ -47,8 +47,11 @@ struct RegistryOpening: Sendable {
             return (connections, notices + more)
         case .absent where !directory.knownDirectories.isEmpty:
             let reason =
-                "Towline rebuilt the list of downloads from journal files because its file was missing. Only "
-                + "unfinished downloads were recovered, as paused. Resume them, and add other downloads again"
+                LogFile(path: directory.log).read().frames > 0
+                ? "Towline rebuilt the list of downloads from its write-ahead log and from journal files, because its "
+                    + "file was missing. Add missing downloads again"
+                : "Towline rebuilt the list of downloads from journal files because its file was missing. Only "
+                    + "unfinished downloads were recovered, as paused. Resume them, and add other downloads again"
             let (connections, more) = try replace(reason)
             return (connections, notices + more)
         case .absent:
@@ -126,35 +129,49 @@ struct RegistryOpening: Sendable {
         return "\(path): \(reason)\(kept)"
     }
 
-    /// The identities of the database, its log and its shared memory, in this order; `nil` for a missing file.
-    var files: [FileCall.Identity?] {
-        [path, directory.log, directory.sharedMemory].map { FileCall.identity(path: $0) }
+    /// A file of the database while it is open.
+    struct OpenFile {
+        let identity: FileCall.Identity?
+        /// The least size that the file keeps while only SQLite changes it, in bytes.
+        let size: Int
+
+        /// Returns whether this is the earlier file, and lost no byte that belongs to it.
+        func isWhole(since earlier: OpenFile) -> Bool { identity == earlier.identity && size >= earlier.size }
     }
 
-    /// Writes a database whose files are no longer at their paths again, complete, from its open connections, and
-    /// closes them. Sets other files with these names aside. If it fails before the end, the connections stay open.
-    func rewrite(_ old: Connections) throws(TowlineError) -> (Connections, [String]) {
-        do {
-            defer { removeRebuilding() }
-            try directory.restore()
-            removeRebuilding()
-            try create(rebuilding)
-            let writer = try DatabaseQueue(path: rebuilding, configuration: Connections.configuration(writes: true))
-            try old.writer.backup(to: writer)
-            try closeWhole(writer, of: rebuilding)
-            try FileCall.rename(rebuilding, to: rebuilt)
-            try FileCall.synchronize(directory: directory.path)
-            // Without the database, its log is of no use: the copy contains it.
-            if !FileCall.exists(path) { try FileCall.remove(directory.log) }
-            let notice = try putInPlace(
-                "The list of downloads was written again, because its files were deleted or replaced while the list was "
-                    + "open. No download was lost")
-            // Closed before the new files are opened: SQLite deletes the log by its path.
-            old.close()
-            return (try connect(), [notice])
-        } catch {
-            throw RegistryFailure.error(error, path)
+    /// The database, its log and its shared memory, in this order. SQLite never shrinks the database, because nothing
+    /// runs VACUUM. It cuts the log to `logLimit` after a checkpoint.
+    var files: [OpenFile] {
+        [(path, Int.max), (directory.log, Connections.logLimit), (directory.sharedMemory, 0)].map { path, limit in
+            OpenFile(identity: FileCall.identity(path: path), size: min(FileCall.size(path: path), limit))
         }
+    }
+
+    /// Writes a database whose files are no longer at their paths, or were truncated, again, complete, from its open
+    /// connections, and closes them. Sets other files with these names aside. If it fails before the end, the
+    /// connections stay open.
+    ///
+    /// - Throws: a damage error (`RegistryFailure.isDamage`) if the connections cannot read all of a truncated file.
+    func rewrite(_ old: Connections) throws -> (Connections, [String]) {
+        defer { removeRebuilding() }
+        try directory.restore()
+        removeRebuilding()
+        try create(rebuilding)
+        let writer = try DatabaseQueue(path: rebuilding, configuration: Connections.configuration(writes: true))
+        try old.writer.backup(to: writer)
+        // A page that a truncated file lost, and that is not in memory, has become zeros.
+        guard try complaint(of: writer) == nil else { throw DamagedRow() }
+        try closeWhole(writer, of: rebuilding)
+        try FileCall.rename(rebuilding, to: rebuilt)
+        try FileCall.synchronize(directory: directory.path)
+        // Without the database, its log is of no use: the copy contains it.
+        if !FileCall.exists(path) { try FileCall.remove(directory.log) }
+        let notice = try putInPlace(
+            "The list of downloads was written again, because its files were deleted, replaced or truncated while the "
+                + "list was open. No download was lost")
+        // Closed before the new files are opened: SQLite deletes the log by its path.
+        old.close()
+        return (try connect(), [notice])
     }
 
     /// Removes an incomplete database that an interrupted or failed repair left.
@@ -226,11 +243,15 @@ struct RegistryOpening: Sendable {
     /// Adds the downloads that only journals contain. If the integrity check fails, adds no download and returns
     /// SQLite's message as the complaint.
     private func merge(into connections: Connections) throws -> (complaint: String?, count: Int) {
-        let complaint = try connections.writer.read { try String.fetchOne($0, sql: "PRAGMA integrity_check(1)") }
-        guard complaint == "ok" else {
-            return (complaint ?? "the list of downloads is damaged: its integrity check returned no result", 0)
-        }
+        if let complaint = try complaint(of: connections.writer) { return (complaint, 0) }
         return (nil, try add(rebuild(directory.knownDirectories), to: connections.writer))
+    }
+
+    /// Returns SQLite's message about a damaged database; `nil` if all of it is sound.
+    private func complaint(of writer: DatabaseQueue) throws -> String? {
+        let result = try writer.read { try String.fetchOne($0, sql: "PRAGMA integrity_check(1)") }
+        if result == "ok" { return nil }
+        return result ?? "the list of downloads is damaged: its integrity check returned no result"
     }
 
     private func add(_ downloads: [RegisteredDownload], to writer: DatabaseQueue) throws -> Int {

@@ -17,15 +17,15 @@ package final class SQLiteRegistry: Registry {
     private let reading = DispatchQueue(label: "towline.registry.reading")
     private let searching = DispatchQueue(label: "towline.registry.searching")
     private let state: Mutex<OpenDatabase>
-    /// Notices a deleted or replaced database that no write would notice; `nil` in memory and after closing.
+    /// Notices a deleted, replaced or truncated database that no write would notice; `nil` in memory and after closing.
     private let watch = Mutex<DirectoryWatch?>(nil)
 
     /// The connections to the database, and the messages about damage that was found.
     private struct OpenDatabase {
         /// The open connections; `nil` after closing.
         var connections: Connections?
-        /// The identities of the files of the database after it was opened.
-        var files: [FileCall.Identity?] = []
+        /// The files of the database after the last call that writes.
+        var files: [RegistryOpening.OpenFile] = []
         var notices: [String]
         /// The function that is called with each later notice.
         var report: (@Sendable (String) -> Void)?
@@ -188,9 +188,13 @@ package final class SQLiteRegistry: Registry {
 
     /// Replaces the damaged database by a rebuilt one, unless another call did so before. Returns the new connections.
     private func replace(_ damaged: Connections) throws(TowlineError) -> Connections {
-        let current = try connections()
+        let current = try placedConnections()
         if current !== damaged { return current }
         guard let opening else { throw RegistryFailure.error(DamagedRow(), path) }
+        return try rebuild(damaged, opening)
+    }
+
+    private func rebuild(_ damaged: Connections, _ opening: RegistryOpening) throws(TowlineError) -> Connections {
         damaged.close()
         do {
             return use(try opening.replace(RegistryOpening.invalidPage), opening)
@@ -201,12 +205,26 @@ package final class SQLiteRegistry: Registry {
         }
     }
 
-    /// Returns the open connections. If the files of the database were deleted or replaced, first writes them again, so
-    /// that a reported success is on the disk. Called only on `writing`.
+    /// Returns the open connections. If the files of the database were deleted, replaced or truncated, first writes
+    /// them again, so that a reported success is on the disk. Called only on `writing`.
     private func placedConnections() throws(TowlineError) -> Connections {
         let open = try connections()
-        guard let opening, state.withLock({ $0.files }) != opening.files else { return open }
-        let connections = use(try opening.rewrite(open), opening)
+        guard let opening else { return open }
+        let files = opening.files
+        let isWhole = state.withLock { state in
+            guard zip(files, state.files).allSatisfy({ $0.isWhole(since: $1) }) else { return false }
+            state.files = files
+            return true
+        }
+        if isWhole { return open }
+        let connections: Connections
+        do {
+            connections = use(try opening.rewrite(open), opening)
+        } catch let error where RegistryFailure.isDamage(error) {
+            connections = try rebuild(open, opening)
+        } catch {
+            throw RegistryFailure.error(error, path)
+        }
         watch.withLock { $0 }?.follow(opening.directory.path)
         return connections
     }
@@ -232,6 +250,7 @@ package final class SQLiteRegistry: Registry {
                     returning: Result {
                         try self.mended { connections in
                             _ = try connections.writer.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+                            self.state.withLock { $0.files = self.opening?.files ?? [] }
                         }
                     })
             }

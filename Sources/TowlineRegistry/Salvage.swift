@@ -15,7 +15,15 @@ struct Salvage {
     /// Copies the readable rows to a new database.
     /// - Returns: The number of copied downloads.
     func copy(to writer: DatabaseQueue) throws -> Int {
-        guard FileCall.size(path: path) > 0 else { return 0 }
+        if FileCall.size(path: path) == 0 {
+            guard LogFile(path: path + "-wal").read().frames > 0 else { return 0 }
+            // SQLite deletes the log of an empty database, and reads it if the database has a page.
+            let file = try FileCall.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC)
+            defer { close(file) }
+            guard ftruncate(file, off_t(firstPage.count)) == 0 else {
+                throw FileCall.error("cannot write", path, errno)
+            }
+        }
         if let source = open(path) {
             defer { try? source.close() }
             return try copy(from: source, to: writer)

@@ -5,13 +5,14 @@ import TowlineEngine
 
 @testable import TowlineRegistry
 
-/// Tests of files of the registry that another program deletes or replaces while the registry is open.
+/// Tests of files of the registry that another program deletes, replaces or truncates while the registry is open.
 @Suite struct DeletedFilesTests {
     private let state = TemporaryState()
 
     /// A loss of files of an open registry.
     enum Loss: String, CaseIterable {
         case database, log, sharedMemory, everything, directory, replacedDatabase, movedDirectory
+        case truncatedDatabase, truncatedLog
     }
 
     private func strike(_ loss: Loss) throws {
@@ -25,6 +26,8 @@ import TowlineEngine
             writeFile(state.path + "/other", Array("not a database".utf8))
             #expect(rename(state.path + "/other", state.database) == 0)
         case .movedDirectory: #expect(rename(state.directory, state.path + "/moved") == 0)
+        case .truncatedDatabase: #expect(truncate(state.database, 0) == 0)
+        case .truncatedLog: #expect(truncate(state.database + "-wal", 0) == 0)
         }
     }
 
@@ -65,6 +68,36 @@ import TowlineEngine
         try strike(loss)
         #expect(await told.first { _ in true }?.contains("written again") == true)
         #expect(try await listAfterAKill().count == 200)
+        await registry.close()
+    }
+
+    /// All data is in the database, and the log is empty, before the database loses its second half.
+    @Test func aTruncatedDatabaseIsWrittenAgain() async throws {
+        let registry = try await state.open()
+        _ = try await registry.add((0..<200).map { Sample.download($0) })
+        try await registry.emptyLog()
+        #expect(registry.notices.isEmpty)
+        #expect(truncate(state.database, off_t(state.bytes("registry.sqlite").count / 2)) == 0)
+        #expect(try await registry.add([Sample.download(200)]) == [.added])
+        #expect(try await Set(listAfterAKill().map(\.id)) == Set((0...200).map { Sample.id($0) }))
+        #expect(registry.notices.count { $0.contains("written again") } == 1)
+        await registry.close()
+    }
+
+    /// The process was killed, and its log has all the data. SQLite would delete the log of an empty database.
+    @Test(arguments: [false, true]) func theLogOfALostDatabaseIsRead(_ isDeleted: Bool) async throws {
+        let registry = try await state.open()
+        _ = try await registry.add((0..<200).map { Sample.download($0) })
+        let copy = TemporaryState()
+        mkdir(copy.directory, 0o700)
+        for name in state.names where name != "registry.sqlite-shm" {
+            writeFile(copy.directory + "/" + name, state.bytes(name))
+        }
+        #expect(isDeleted ? unlink(copy.database) == 0 : truncate(copy.database, 0) == 0)
+        let again = try await copy.open()
+        #expect(try await allDownloads(again).count == 200)
+        #expect(again.notices.count == 1)
+        await again.close()
         await registry.close()
     }
 
