@@ -71,6 +71,19 @@ int towline_statx(int directory, const char *path, towline_status *status) {
     return 0;
 }
 
+int towline_is_mount_point(int directory, const char *path) {
+#ifdef STATX_ATTR_MOUNT_ROOT
+    struct statx raw;
+    memset(&raw, 0, sizeof raw);
+    if (statx(directory, path, AT_SYMLINK_NOFOLLOW, 0, &raw) < 0) return -errno;
+    return (raw.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+#else
+    (void)directory;
+    (void)path;
+    return 0;
+#endif
+}
+
 int towline_fstatfs(int descriptor, towline_space *space) {
     struct statfs raw;
     if (fstatfs(descriptor, &raw) < 0) return -errno;

@@ -177,38 +177,72 @@ final class StagingFolder {
 
 /// Operations on directories that are identified by descriptors.
 enum Folder {
-    /// Deletes a directory and its contents, without following links. Entries that cannot be deleted stay.
-    static func remove(_ parent: Int32, _ name: String) {
-        let own = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard own >= 0 else { return }
-        // Reading a directory while entries are deleted may skip names. Repeats until a round deletes no entry.
-        while empty(own) {}
-        Glibc.close(own)
-        _ = unlinkat(parent, name, AT_REMOVEDIR)
+    /// A time that a file system stores, in seconds since 1970 and nanoseconds.
+    struct Time: Equatable {
+        let seconds: Int
+        let nanoseconds: Int
+
+        /// The time of the last change of a file's content, name or mode.
+        init(ofChange status: stat) { (seconds, nanoseconds) = (status.st_ctim.tv_sec, status.st_ctim.tv_nsec) }
+
+        init(seconds: Int, nanoseconds: Int) { (self.seconds, self.nanoseconds) = (seconds, nanoseconds) }
+
+        static func > (left: Time, right: Time) -> Bool {
+            (left.seconds, left.nanoseconds) > (right.seconds, right.nanoseconds)
+        }
     }
 
-    private static func empty(_ folder: Int32) -> Bool {
-        let own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    /// Deletes a directory and its contents, without following links, and without other file systems that are mounted
+    /// in it. Entries that cannot be deleted stay.
+    ///
+    /// - Parameter limit: files that were changed after this time stay, with their directories; `nil`: none.
+    /// - Returns: `false` if an entry could not be deleted.
+    @discardableResult
+    static func remove(_ parent: Int32, _ name: String, changedUntil limit: Time? = nil) -> Bool {
+        var linked: Set<ino_t> = []
+        return remove(parent, name, limit, &linked)
+    }
+
+    /// `linked` collects the deleted files with further names (hard links), whose time of change is now.
+    private static func remove(_ parent: Int32, _ name: String, _ limit: Time?, _ linked: inout Set<ino_t>) -> Bool {
+        if towline_is_mount_point(parent, name) == 1 { return limit != nil }
+        let own = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard own >= 0 else { return false }
+        // Reading a directory while entries are deleted may skip names. Repeats until a round deletes no entry.
+        var round = empty(own, limit, &linked)
+        while round.hasRemoved { round = empty(own, limit, &linked) }
+        Glibc.close(own)
+        return unlinkat(parent, name, AT_REMOVEDIR) == 0 || limit != nil && !round.hasFailed && errno == ENOTEMPTY
+    }
+
+    private static func empty(
+        _ folder: Int32, _ limit: Time?, _ linked: inout Set<ino_t>
+    ) -> (hasRemoved: Bool, hasFailed: Bool) {
+        let own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard own >= 0 else { return (false, true) }
         guard let stream = fdopendir(own) else {
             Glibc.close(own)
-            return false
+            return (false, true)
         }
         defer { closedir(stream) }
-        var removed = false
+        var (hasRemoved, hasFailed) = (false, false)
         while let entry = readdir(stream) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            guard name != ".", name != ".." else { continue }
-            if unlinkat(folder, name, 0) == 0 {
-                removed = true
-            } else if errno == EISDIR || errno == EPERM {
-                remove(folder, name)
-                var status = stat()
-                if fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 { removed = true }
+            var status = stat()
+            guard name != ".", name != "..", fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
+            let isDeleted: Bool
+            if status.st_mode & S_IFMT == S_IFDIR {
+                isDeleted = remove(folder, name, limit, &linked)
+            } else {
+                if let limit, Time(ofChange: status) > limit, !linked.contains(status.st_ino) { continue }
+                isDeleted = unlinkat(folder, name, 0) == 0
+                if isDeleted, status.st_nlink > 1 { linked.insert(status.st_ino) }
             }
+            if !isDeleted { hasFailed = true }
+            if fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 { hasRemoved = true }
         }
-        return removed
+        return (hasRemoved, hasFailed)
     }
 }

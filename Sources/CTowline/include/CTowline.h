@@ -39,6 +39,8 @@ int towline_statx(int directory, const char *path, towline_status *status);
 uint32_t towline_major(uint64_t device);
 uint32_t towline_minor(uint64_t device);
 int towline_fstatfs(int descriptor, towline_space *space);
+/// statx(2), STATX_ATTR_MOUNT_ROOT: 1 if a file system is mounted at `path`, 0 if not or if unknown (before Linux 5.8).
+int towline_is_mount_point(int directory, const char *path);
 int towline_fallocate(int descriptor, int mode, int64_t offset, int64_t length);
 int towline_syncfs(int descriptor);
 /// sync_file_range(2) with WRITE only: starts to write dirty pages, does not wait, reports no write-back error.
