@@ -3,6 +3,20 @@ import TowlineCore
 
 /// Servers that let a download wait: for a response head, or for a time that they name.
 @Suite("Waiting for servers") struct TransferWaitingTests {
+    // MARK: Heads
+
+    /// A timer that was due without a head must not be set again and again.
+    @Test func aServerThatSendsNoHeadCostsOneTickPerSecond() throws {
+        var script = try TransferScript { $0.options.connections = nil }
+        script.feed(.begin(nil))
+        for _ in 0..<30 {
+            script.now += .milliseconds(100)
+            script.feed(.tick)
+        }
+        #expect(TickPolicy.wakeAt(script.machine) == nil)
+        #expect(TickPolicy.interval(running: 3, for: script.machine) == .seconds(1))
+    }
+
     // MARK: Retry-After
 
     @Test(arguments: [429, 503], [3601, 7200, 1_000_000_000])

@@ -81,8 +81,9 @@ extension TickPolicy {
         guard machine.work.liveCount > 0 else {
             return machine.sources.nextTry(canUseMirrors: machine.mirrorRung != nil)
         }
-        return [machine.work.budget.wakeAt, machine.work.firstLookAt.flatMap { $0 > machine.now ? $0 : nil }]
-            .compactMap(\.self).min()
+        // A time that is over needs no event: without bytes to measure, it would stay the same forever.
+        return [machine.work.budget.wakeAt, machine.work.firstLookAt].compactMap(\.self).filter { $0 > machine.now }
+            .min()
     }
 
     /// The rate in bytes per second above which the bytes between two regular timer events (ticks) take so long to hash
