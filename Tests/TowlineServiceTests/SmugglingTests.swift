@@ -20,6 +20,13 @@ import TowlineWire
             "an absolute target with another host",
             "GET http://other.example/api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
         ),
+        ("an absolute target without a host", "GET http:///api/v1/health HTTP/1.1\r\nHost: \r\n\r\n"),
+        ("a star as the target of GET", "GET * HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+        ("a Host field with a user", "GET / HTTP/1.1\r\nHost: a@localhost\r\n\r\n"),
+        ("a Host field with a path", "GET / HTTP/1.1\r\nHost: localhost/a\r\n\r\n"),
+        ("a Host field with two names", "GET / HTTP/1.1\r\nHost: localhost, other.example\r\n\r\n"),
+        ("a port with a sign", "GET / HTTP/1.1\r\nHost: localhost:+80\r\n\r\n"),
+        ("a port out of range", "GET / HTTP/1.1\r\nHost: localhost:65536\r\n\r\n"),
         ("coding and length", post("Transfer-Encoding: chunked\r\nContent-Length: 4")),
         ("length and coding", post("Content-Length: 5\r\nTransfer-Encoding: chunked")),
         ("two lengths", post("Content-Length: 2\r\nContent-Length: 3", "{}")),
@@ -89,6 +96,82 @@ import TowlineWire
             #expect(["400", "431"].contains(Self.statuses(answer).last ?? ""), "\(name): \(answer.prefix(300))")
             #expect(Self.statuses(answer).count == 1, "\(name): \(answer.prefix(600))")
         }
+        try await site.stop()
+    }
+
+    /// Sends each text and then reads until the service has sent the marker. Returns all that the service sent.
+    private static func converse(_ steps: [(text: String, marker: String)], _ site: ServiceSite) async throws -> String
+    {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(
+                    with: Result {
+                        let descriptor = try RawExchange.connect(site.socket)
+                        defer { close(descriptor) }
+                        var answer = ""
+                        for step in steps {
+                            let start = answer.utf8.count
+                            RawExchange.write(Array(step.text.utf8), to: descriptor)
+                            var buffer = [UInt8](repeating: 0, count: 65536)
+                            while !String(decoding: answer.utf8.dropFirst(start), as: UTF8.self).contains(step.marker) {
+                                let count = Glibc.read(descriptor, &buffer, buffer.count)
+                                guard count > 0 else { return answer + "(no \(step.marker))" }
+                                answer += String(decoding: buffer[..<count], as: UTF8.self)
+                            }
+                        }
+                        return answer
+                    })
+            }
+        }
+    }
+
+    /// RFC 9112 §3.2.2: a server must accept the form that clients send to a proxy.
+    @Test(arguments: ["http://localhost", "HTTP://LOCALHOST"]) func anAbsoluteTargetIsAccepted(_ url: String)
+        async throws
+    {
+        let site = try await ServiceSite()
+        for path in ["\(Wire.base)/health", "", "/"] {
+            let request = "GET \(url)\(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            #expect(try await Self.statuses(Self.exchange(request, site)) == ["200"], "\(path)")
+        }
+        try await site.stop()
+    }
+
+    /// RFC 9110 §10.1.1: such a client sends the body only after a response.
+    @Test func aClientThatWaitsForContinueGetsIt() async throws {
+        let site = try await ServiceSite()
+        let head = Self.post("Content-Length: 2\r\nExpect: 100-continue", "")
+        let one = try await Self.converse([(head, "100 Continue\r\n\r\n"), ("{}", "maximumRunning")], site)
+        #expect(Self.statuses(one) == ["100", "200"], "\(one)")
+        // Not before the end of the response to an earlier request.
+        let two = try await Self.converse(
+            [(Self.second + head, "100 Continue\r\n\r\n"), ("{}", "maximumRunning")], site)
+        #expect(Self.statuses(two) == ["200", "100", "200"], "\(two)")
+        // The body is there, or the version does not have this response.
+        let three = try await Self.exchange(head.replacing("1.1\r\n", with: "1.0\r\n") + "{}", site)
+        #expect(Self.statuses(three) == ["200"], "\(three)")
+        try await site.stop()
+    }
+
+    /// NIO reads nothing after such a request, so the client must not wait for another response on the connection. curl
+    /// sends the field with the option `--http2`.
+    @Test(arguments: ["h2c", "websocket"]) func aRequestToChangeTheProtocolIsTheLast(_ name: String) async throws {
+        let site = try await ServiceSite()
+        let request = Self.second.dropLast(2) + "Connection: Upgrade\r\nUpgrade: \(name)\r\n\r\n"
+        let answer = try await Self.exchange(request + Self.second, site)
+        #expect(Self.statuses(answer) == ["200"], "\(answer)")
+        #expect(answer.lowercased().contains("\r\nconnection: close\r\n"), "\(answer)")
+        try await site.stop()
+    }
+
+    /// RFC 9112 §7.1: HTTP/1.0 has no chunks.
+    @Test func aStreamToHTTP10HasNoChunks() async throws {
+        let site = try await ServiceSite()
+        let request = "GET \(Wire.base)/events HTTP/1.0\r\nHost: localhost\r\n\r\n"
+        let answer = try await Self.converse([(request, "event: totals\n")], site)
+        #expect(Self.statuses(answer) == ["200"])
+        #expect(answer.contains("\r\n\r\n: towline\n"), "\(answer)")
+        #expect(!answer.lowercased().contains("transfer-encoding"), "\(answer)")
         try await site.stop()
     }
 

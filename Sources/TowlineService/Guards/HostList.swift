@@ -41,13 +41,20 @@ struct HostList: Sendable {
         return origin == "https://" + host && (Self.host(of: host).map { given.contains($0) } ?? false)
     }
 
+    /// Returns whether a `Host` header field has the form `HOST` or `HOST:PORT`, or is empty (RFC 9110 §7.2).
+    static func isValid(_ field: String) -> Bool { field.isEmpty || host(of: field) != nil }
+
+    /// Returns the host of a `Host` header field in lower case; `nil` if the field is invalid.
     private static func host(of field: String) -> String? {
         var host = field.lowercased()[...]
         if let colon = host.lastIndex(of: ":"), !host.hasSuffix("]") {
-            guard UInt16(host[host.index(after: colon)...]) != nil else { return nil }
+            let port = host[host.index(after: colon)...]
+            guard port.isEmpty || port.utf8.allSatisfy({ (48...57).contains($0) }) && UInt16(port) != nil else {
+                return nil
+            }
             host = host[..<colon]
         }
-        return String(host)
+        return ServedName.isHost(host) ? String(host) : nil
     }
 }
 

@@ -39,7 +39,8 @@ package struct ServedName: Hashable, Sendable {
         return "\(scheme)://\(host)" + (isDefault ? "" : ":\(port ?? 0)")
     }
 
-    private static func isHost(_ text: Substring) -> Bool {
+    /// Returns whether a text is a host name or an address, with IPv6 addresses in brackets.
+    static func isHost(_ text: Substring) -> Bool {
         let isAddress = text.hasPrefix("[") && text.hasSuffix("]")
         let inner = isAddress ? text.dropFirst().dropLast() : text
         let others = isAddress ? ":." : "-._"
