@@ -23,6 +23,26 @@ import Testing
         #expect(!unknown.isSame(as: Self.identity(0xEF53, "fsid:1:2")))
     }
 
+    /// A bind mount has the identity of the file system below its mount point.
+    @Test func aMissingMountOfTheSameFileSystemIsADifference() {
+        func identity(_ mountPoint: String?, _ inode: UInt64) -> FileSystemIdentity {
+            FileSystemIdentity(type: 0xEF53, id: "fsid:1", mountPoint: mountPoint, inode: inode)
+        }
+        let mounted = identity("/a/films", 7)
+        #expect(!identity("/a", 8).isSame(as: mounted) && !identity("/", 8).isSame(as: mounted))
+        // A sandbox mounts the directory itself, or the user replaced a directory.
+        #expect(identity("/a", 7).isSame(as: mounted) && mounted.isSame(as: identity("/a", 7)))
+        #expect(identity("/a/films", 8).isSame(as: mounted) && identity("/a/films/new", 8).isSame(as: mounted))
+        #expect(identity("/a/film", 8).isSame(as: mounted) && identity(nil, 8).isSame(as: mounted))
+        #expect(identity("/", 8).isSame(as: identity("/", 7)))
+    }
+
+    @Test func theMountPointIsTheNearest() throws {
+        let found = try #require(FileSystemIdentity.find("/proc/sys/no/such"))
+        #expect(found.identity.mountPoint?.hasPrefix("/proc") == true)
+        #expect(FileSystemIdentity.find("/")?.identity.mountPoint == "/")
+    }
+
     @Test func aMissingDirectoryHasTheFileSystemOfItsParent() throws {
         let directory = ScratchDirectory()
         let found = try #require(FileSystemIdentity.find(directory.path))

@@ -87,6 +87,58 @@ import TowlineEngine
         await place.site.server.stop()
     }
 
+    /// A download that never ran, in a directory of the disk or in one below.
+    @Test(arguments: ["", "films/new"]) func aDownloadThatNeverRanWaits(_ below: String) async throws {
+        var place = try await Place()
+        let directory = below.isEmpty ? place.directory : place.directory.appendingPathComponent(below)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let downloader = try await place.downloader()
+        let download = try await downloader.add(
+            try place.site.request("/file") {
+                $0.destination = .directory(directory)
+                $0.startsPaused = true
+            })
+        try place.disk.unmount()
+        try await download.start()
+        try await expectWait(download)
+        #expect(place.names.isEmpty)
+        place.disk = try TestDisk(image: place.image, at: place.directory)
+        #expect(try await download.file == directory.appendingPathComponent("file"))
+        await downloader.close()
+        await place.site.server.stop()
+    }
+
+    /// A directory of the same file system is mounted instead of a disk.
+    @Test func aBindMountIsMissed() async throws {
+        let site = try await Site(["/file": Resource(Self.version, rate: 2_000_000)])
+        let real = site.root.appendingPathComponent("real")
+        let directory = site.downloads.appendingPathComponent("bind")
+        for each in [real, directory] {
+            try FileManager.default.createDirectory(at: each, withIntermediateDirectories: true)
+        }
+        let flag: UInt = 4096  // MS_BIND
+        func bind() { #expect(mount(real.path, directory.path, "", flag, nil) == 0) }
+        bind()
+        let downloader = try await site.downloader { $0.diskRetryInterval = .seconds(0.2) }
+        let download = try await downloader.add(
+            try site.request("/file") {
+                $0.destination = .directory(directory)
+                $0.connections = 1
+            })
+        try await download.reaches { $0.heldBytes > 1_000_000 }
+        try await download.pause()
+        #expect(umount(directory.path) == 0)
+        try await download.start()
+        try await expectWait(download)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        bind()
+        _ = try await download.file
+        #expect(try FileManager.default.contentsOfDirectory(atPath: real.path) == ["file"])
+        #expect(umount(directory.path) == 0)
+        await downloader.close()
+        await site.server.stop()
+    }
+
     /// The command `refetch`, and adding the finished download again, whose file seems to be missing.
     @Test(arguments: [false, true]) func aFinishedDownloadWaits(_ isAdded: Bool) async throws {
         var place = try await Place()

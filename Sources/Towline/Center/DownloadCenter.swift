@@ -46,7 +46,7 @@ final class DownloadCenter: Sendable {
     func add(_ requests: [DownloadRequest]) async throws(TowlineError) -> [DownloadID] {
         try checkOpen()
         var records: [RegisteredDownload] = []
-        for request in requests {
+        for request in await scheduler.disks.located(requests) {
             records.append(try RegisteredDownload(identifiers.next(), request, at: clock.milliseconds))
         }
         let additions = try await scheduler.add(records) { [running] existing, new throws(TowlineError) in

@@ -91,7 +91,7 @@ public struct DownloadRequest: Hashable, Sendable {
     /// the property for `Download.refetch`, until the new file is complete.
     var replacesOwnFile = false
 
-    /// The file system on which the download stores its file, known since its first transfer; `nil` before. While
+    /// The file system on which the download stores its file, known since its directory exists; `nil` before. While
     /// another one is at the path of the directory, the download waits.
     var fileSystem: FileSystemIdentity?
 

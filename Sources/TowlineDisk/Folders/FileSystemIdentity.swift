@@ -9,15 +9,35 @@ package struct FileSystemIdentity: Hashable, Sendable, Codable {
     /// The permanent identity of this file system, with its kind as a prefix: `fsid:` (ext4, Btrfs, ZFS, bcachefs),
     /// `uuid:` (other disks) or `source:` (network file systems). `nil` if the system reports none.
     package let id: String?
+    /// The path at which the file system was mounted; `nil` if unknown. It decides only together with `inode`.
+    package var mountPoint: String?
+    /// The number of the directory in its file system.
+    package var inode: UInt64?
 
     /// Creates an identity from its parts.
-    package init(type: Int64, id: String?) { (self.type, self.id) = (type, id) }
+    package init(type: Int64, id: String?, mountPoint: String? = nil, inode: UInt64? = nil) {
+        (self.type, self.id, self.mountPoint, self.inode) = (type, id, mountPoint, inode)
+    }
 
     /// Returns whether both are the same file system, as far as that is known. Without permanent identities of the same
     /// kind, compares only the types: a download must not wait forever because a system reports less than before.
+    ///
+    /// - Parameter other: the file system that the directory had earlier.
     package func isSame(as other: FileSystemIdentity) -> Bool {
+        if lacksMount(of: other) { return false }
         if let id, let otherID = other.id, id.prefix(4) == otherID.prefix(4) { return id == otherID }
         return type == other.type
+    }
+
+    /// Returns whether the earlier mount point is no longer one, and the path leads to another directory. This tells a
+    /// directory of the same file system that was mounted there (a bind mount) from the one below it. A mount point
+    /// alone decides nothing, because a sandbox adds some; nor does a directory alone, because users replace some.
+    private func lacksMount(of other: FileSystemIdentity) -> Bool {
+        guard let mountPoint, let earlier = other.mountPoint, let inode, let earlierInode = other.inode else {
+            return false
+        }
+        let isAbove = mountPoint == "/" ? earlier != "/" : earlier.hasPrefix(mountPoint + "/")
+        return isAbove && inode != earlierInode
     }
 
     /// The file system of a directory, and whether the directory exists.
@@ -35,7 +55,7 @@ package struct FileSystemIdentity: Hashable, Sendable, Codable {
             let number = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             if number >= 0 {
                 defer { close(number) }
-                return FileSystemIdentity(of: number).map { Finding(identity: $0, isOfDirectory: place == path) }
+                return FileSystemIdentity(of: number, place).map { Finding(identity: $0, isOfDirectory: place == path) }
             }
             guard errno == ENOENT || errno == ENOTDIR, let slash = place.utf8.lastIndex(of: 0x2F), place != "/" else {
                 return nil
@@ -48,13 +68,24 @@ package struct FileSystemIdentity: Hashable, Sendable, Codable {
     /// bcachefs. Others derive it from the device number.
     private static let fsidTypes: Set<Int64> = [0xEF53, 0x9123_683E, 0x2FC1_2FC1, 0xCA45_1A4E]
 
-    private init?(of directory: Int32) {
+    /// Returns the nearest parent of a path, or the path itself, at which a file system is mounted.
+    private static func mountPoint(of path: String) -> String {
+        var place = path[...]
+        while !place.isEmpty {
+            if towline_is_mount_point(AT_FDCWD, String(place)) == 1 { return String(place) }
+            place = place[..<(place.lastIndex(of: "/") ?? place.startIndex)]
+        }
+        return "/"
+    }
+
+    private init?(of directory: Int32, _ path: String) {
         var space = towline_space()
         var status = FileStatus()
         guard towline_fstatfs(directory, &space) >= 0, SystemCalls().status(directory, "", &status) >= 0 else {
             return nil
         }
         type = space.type & 0xFFFF_FFFF
+        (mountPoint, inode) = (Self.mountPoint(of: path), status.identity.inode)
         if Self.fsidTypes.contains(type) {
             id = "fsid:" + String(space.id, radix: 16)
         } else {

@@ -10,8 +10,23 @@ struct DiskCheck {
     let files: any DownloadFiles
     let locks: RequestLocks
 
-    /// Checks that the disk of a download is mounted, before its transfer begins. For a download that has not run,
-    /// stores the file system of its directory.
+    /// Returns new requests with the file systems of their directories, as far as the directories exist.
+    func located(_ requests: [DownloadRequest]) async -> [DownloadRequest] {
+        var found: [String: FileSystemIdentity?] = [:]
+        var located = requests
+        for index in requests.indices {
+            guard let directory = try? requests[index].place.directory else { continue }
+            if found[directory] == nil {
+                let finding = await files.fileSystem(directory)
+                found[directory] = .some(finding?.isOfDirectory == true ? finding?.identity : nil)
+            }
+            located[index].fileSystem = found[directory] ?? nil
+        }
+        return located
+    }
+
+    /// Checks that the disk of a download is mounted, before its transfer begins. For a download whose directory was
+    /// created after it was added, stores the file system of the directory.
     ///
     /// - Returns: the task that stores it; it must end before the result of the transfer is written.
     /// - Throws: the error of `lostDisk` if another disk, or none, is mounted.
