@@ -29,7 +29,7 @@ import Testing
     }
 
     /// systemd starts towd again after 6 (a port or a disk may be free a moment later), and not after 78 and 2.
-    @Test(arguments: [("state", 78), ("port", 6), ("option", 2)])
+    @Test(arguments: [("state", 78), ("newer list", 78), ("port", 6), ("option", 2)])
     func theStatusSaysIfARestartHelps(_ cause: String, _ status: Int32) async throws {
         let directory = try TestDirectory()
         var words = ["--state", directory.path("state"), "--downloads", directory.path("downloads"), "--listen"]
@@ -39,6 +39,15 @@ import Testing
             try FileManager.default.createDirectory(
                 at: directory.file("state"), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o777])
             #expect(chmod(directory.path("state"), 0o777) == 0)
+        case "newer list":
+            words.append("none")
+            try FileManager.default.createDirectory(
+                at: directory.file("state"), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            // The header of an SQLite database, with `user_version` at offset 60.
+            var header = Array("SQLite format 3\u{0}".utf8) + [16, 0, 2, 2, 0, 64, 32, 32]
+            header += [UInt8](repeating: 0, count: 4096 - header.count)
+            header[60] = 1
+            try Data(header).write(to: directory.file("state/registry.sqlite"))
         case "port":
             let server = try await FaultServer.start([:])
             let port = try #require(URL(string: server.url("/"))?.port)
