@@ -55,19 +55,39 @@ import TowlineEngine
         await registry.close()
         let again = try await state.open()
         #expect(try await allDownloads(again).count == 210)
+        #expect(again.directory?.knownDirectories.count == 5)
         #expect(again.notices.isEmpty)
         await again.close()
     }
 
-    /// A kill may come before the next write.
+    /// A kill may come before the next write. The new files may be deleted, too.
     @Test(arguments: Loss.allCases) func theListIsWrittenAgainWithoutAWrite(_ loss: Loss) async throws {
         let registry = try await state.open()
         let (told, telling) = AsyncStream.makeStream(of: String.self)
         registry.onNotice { telling.yield($0) }
         _ = try await registry.add((0..<200).map { Sample.download($0) })
-        try strike(loss)
-        #expect(await told.first { _ in true }?.contains("written again") == true)
-        #expect(try await listAfterAKill().count == 200)
+        var notices = told.makeAsyncIterator()
+        for again in [false, true] {
+            if again { removeTree(state.path + "/moved") }
+            try strike(loss)
+            let notice = await notices.next()
+            #expect(notice?.contains("written again") == true)
+            #expect(try await listAfterAKill().count == 200)
+            // Waits for the end of the call that wrote the files.
+            try await registry.emptyLog()
+        }
+        await registry.close()
+    }
+
+    /// The files are deleted after the last check before the commit.
+    @Test func aLossDuringTheCommitIsMendedBeforeItIsReported() async throws {
+        let registry = try await state.open()
+        _ = try await registry.add([Sample.download(1)])
+        let path = state.database
+        let additions = try await registry.add([Sample.download(1), Sample.download(2)]) { _, _ in _ = unlink(path) }
+        #expect(additions == [.existing(Sample.id(1)), .added])
+        #expect(registry.notices.count { $0.contains("written again") } == 1)
+        #expect(try await Set(listAfterAKill().map(\.id)) == [Sample.id(1), Sample.id(2)])
         await registry.close()
     }
 
