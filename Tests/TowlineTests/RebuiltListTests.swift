@@ -27,6 +27,27 @@ import TowlineEngine
         #expect(try StoredRequest.decode(found.options).publicAddressesOnly == isRestricted)
     }
 
+    /// A directory was copied with its journals: one of the downloads keeps the ID, and both are in the list.
+    @Test func aCopiedDirectoryHasDownloadsOfItsOwn() throws {
+        let root = FileManager.default.temporaryDirectory.appendingPathComponent("towline-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: root) }
+        let (first, second) = (root.appendingPathComponent("first"), root.appendingPathComponent("second"))
+        try FileManager.default.createDirectory(at: first, withIntermediateDirectories: true)
+        let storage = FileStorage()
+        var record = DownloadRecord(
+            source: "http://example.test/file", resolved: "http://example.test/file", name: "file",
+            representation: Representation(completeLength: 4 << 20), checksums: [], generation: 1)
+        record.download = IDSource().next()
+        try storage.create(
+            Place(directory: first.path, name: "file"), record: record, terms: CreateTerms(journaled: true)
+        ).sink.close()
+        try FileManager.default.copyItem(at: first, to: second)
+        let entries = LostEntries(files: LocalFiles(storage: storage)).entries(in: [first.path, second.path])
+        #expect(entries.map(\.directory) == [first.path, second.path])
+        #expect(entries.first?.id == record.download)
+        #expect(Set(entries.map(\.id)).count == 2)
+    }
+
     /// Returns the downloads of the list by their names.
     private static func list(_ downloader: Downloader) async throws -> [String: DownloadSnapshot] {
         let downloads = try await downloader.page().downloads
