@@ -91,6 +91,16 @@ import TowlineWire
         return events
     }
 
+    /// A proxy must not store, compress or collect the events.
+    @Test(.timeLimit(.minutes(1))) func proxiesPassEventsOnAtOnce() async throws {
+        let site = try await ServiceSite([:])
+        let answer = try await site.ask("HEAD", "/events")
+        #expect(answer.status == 200)
+        #expect(answer.fields["x-accel-buffering"] == "no")
+        #expect(answer.fields["cache-control"] == "no-store, no-transform")
+        try await site.stop()
+    }
+
     @Test(.timeLimit(.minutes(1))) func aLimitThatSomebodyElseSetsIsHeard() async throws {
         let site = try await ServiceSite([:])
         let (listens, listening) = AsyncStream<Void>.makeStream()
