@@ -168,6 +168,9 @@ class Everyday(PageTestCase):
             self.assertEqual(text.count("127.0.0.1"), 1)
             self.assertNotRegex(text, "Failed to connect|port 1 |[(]")
             self.assertLess(len(text), 80)
+        message = "http://a.test/b: the disk is full (No space left on device). Free some space"
+        brief = self.browser.run(f"return import('./page/row.js').then(({{ brief }}) => brief({message!r}))")
+        self.assertEqual(brief, "the disk is full")
 
     def test_details_begin_with_the_reason_and_stay_closable(self):
         self.service.add("http://127.0.0.1:1/told.bin", maximumTries=1)

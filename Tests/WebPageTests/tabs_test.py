@@ -1,5 +1,6 @@
 """Several tabs with the page: they share one event stream, and each shows the state of the service."""
 
+import json
 import socket
 import threading
 import time
@@ -68,6 +69,12 @@ class Gateway:
     def mend(self):
         self.is_cut = False
 
+    def tell(self, event, data):
+        """Adds an event to each stream, as a chunk of its own (RFC 9112 §7.1)."""
+        text = f"event: {event}\ndata: {json.dumps(data)}\n\n".encode()
+        for stream in list(self.streams):
+            stream.sendall(b"%x\r\n%s\r\n" % (len(text), text))
+
     def mute(self):
         self.speaks.clear()
 
@@ -116,6 +123,19 @@ class Tabs(PageTestCase):
         self.service.add(f"{FILES}/small/{name}", startsPaused=True)
         for _ in self.each_tab():
             self.row(name)
+
+    def assert_notice_is_shown(self, gateway, message):
+        """A problem of the list is shown once, although the service sends it to each page that opens."""
+        self.wait_streams(1, gateway)
+        shown = "return [...document.querySelectorAll('.toast.bad')].map((each) => each.innerText)"
+        for name in ("first.bin", "second.bin"):
+            gateway.tell("notice", {"message": message})
+            self.service.add(f"{FILES}/small/{message}-{name}", startsPaused=True)
+            self.row(f"{message}-{name}")
+            self.assertEqual(self.browser.run(shown), [message])
+
+    def test_a_problem_of_the_list_is_shown_once(self):
+        self.assert_notice_is_shown(self.gateway, "rebuilt")
 
     def test_eight_tabs_share_one_stream(self):
         self.open_tabs(8)
@@ -184,6 +204,7 @@ class Tabs(PageTestCase):
             self.visit("", gateway.address)
             self.wait_streams(1, gateway)
             self.assert_all_hear("own.bin")
+            self.assert_notice_is_shown(gateway, "repaired")
 
 
 if __name__ == "__main__":
