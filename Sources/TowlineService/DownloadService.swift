@@ -148,6 +148,7 @@ package final class DownloadService: Sendable {
         ContentRoutes(downloader: downloader, roots: roots, patience: configuration.contentPatience).add(to: &table)
         StatusRoutes(downloader: downloader, roots: roots, feed: feed, pages: pages).add(to: &table)
         SessionRoutes(token: token, sessions: sessions, codes: codes).add(to: &table)
+        LinkRoutes().add(to: &table)
         EventRoutes(feed: feed).add(to: &table)
         MetricRoutes(downloader: downloader, feed: feed).add(to: &table)
         PageRoutes().add(to: &table)
