@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import TowlineClient
 import TowlineCore
@@ -73,5 +74,84 @@ struct AddListTests {
     @Test func anInvalidURLNamesItsLine() throws {
         let error = #expect(throws: TowlineError.self) { try request("ftp://a.test/f", []) }
         #expect(error?.message.hasPrefix("list, line 1: ") == true, "\(error?.message ?? "")")
+    }
+
+    private func list(_ text: String) throws -> (urls: [Wire.NewDownload], notices: [String]) {
+        let place = try TestDirectory()
+        try Data(text.utf8).write(to: place.file("list"))
+        let settings = DownloadSettings(options: TransferOptions())
+        let list = try AddList(model: Wire.NewDownload(url: ""), settings: settings).requests(in: place.path("list"))
+        return (list.0, list.notices.map { $0.replacing(place.path("list"), with: "list") })
+    }
+
+    /// A list that `tow get -i` accepts is read without a look for links, which would cut these.
+    @Test func aListOfURLsStaysAsItIs() throws {
+        let urls = [
+            "http://a.test/My File.zip", "http://a.test/a.zip,7", "http://a.test/a.zip**", "a.test/b", "hello",
+            "http://a.test/中文", "http://a.test/web/2020/http://b.test/c", "http://a.test/x?a=&amp;b", "HTTP://A.TEST/",
+        ]
+        let read = try list("# a comment\n\n" + urls.map { $0 + "\n  limit-rate 2K\n" }.joined(separator: "\r\n"))
+        #expect(read.urls.map(\.url) == urls.map { HTTPURL.withScheme($0) } && read.notices == [])
+        #expect(read.urls.allSatisfy { $0.options.rateLimit == 2048 })
+    }
+
+    @Test(arguments: [
+        ("film one,http://a.test/a.mkv,734\n", ["http://a.test/a.mkv"], []),
+        (
+            "url,name,size\nhttp://a.test/a.mkv,film one,734\nhttp://a.test/My File.zip\n",
+            ["http://a.test/a.mkv", "http://a.test/My File.zip"], ["list, line 1: no link in 'url,name,size'"]
+        ),
+        ("http://a.test/a.zip,http://a.test/b.zip", ["http://a.test/a.zip", "http://a.test/b.zip"], []),
+        (
+            "Downloads\n- [a](http://a.test/a.zip), **http://a.test/b.zip**\n",
+            ["http://a.test/a.zip", "http://a.test/b.zip"], ["list, line 1: no link in 'Downloads'"]
+        ),
+        ("[url]http://a.test/a.rar[/url]", ["http://a.test/a.rar"], []),
+        (
+            "[\n  \"http://a.test/a\",\n  {\"url\": \"http://a.test/b\"}\n]\n", ["http://a.test/a", "http://a.test/b"],
+            ["list, line 1: no link in '['", "list, line 4: no link in ']'"]
+        ),
+        ("  http://a.test/a.zip\n", ["http://a.test/a.zip"], []),
+        (
+            "See http://a.test/a.zip\nmagnet:?xt=1\nor ftp://a.test/b there",
+            ["http://a.test/a.zip"],
+            [
+                "list, line 2: no link in 'magnet:?xt=1'", "list, line 3: no link in 'or ftp://a.test/b there'",
+                "list: links of these kinds are not supported: magnet, ftp",
+            ]
+        ),
+        (
+            "curl 'http://a.test/a.zip' \\\n  -H 'Referer: http://b.test/' \\\n  -b 'id=CANARY' \\\n  --compressed\n",
+            ["http://a.test/a.zip"],
+            [
+                "list: the headers of the command are not sent: Referer, Cookie. To send a header, use -H 'NAME: VALUE'"
+            ]
+        ),
+    ]) func linksAreFoundInText(_ text: String, _ links: [String], _ notices: [String]) throws {
+        let read = try list(text)
+        #expect(read.urls.map(\.url) == links)
+        #expect(read.notices == notices)
+        #expect(read.urls.allSatisfy { $0.headers == nil })
+    }
+
+    /// An option is never dropped, or used for another link.
+    @Test(arguments: [
+        ("http://a.test/a\nftp://a.test/b\n", "list, line 2: "),
+        ("http://a.test/a\nhtp://a.test/b\n", "list, line 2: "),
+        ("http://a.test/a\n  chekcsum=1\n", "list, line 2: "), ("http://a.test/a\noutput=b\n", "list, line 2: "),
+        ("http://a.test/a\n  mirrors=http://b.test/a\n", "list, line 2: "),
+        ("http://a.test/a\nsome text\n  output=b\n", "list, line 3: "),
+        ("http://a.test/a.zip;http://a.test/b.zip\n  output=b\n", "list, line 2: "),
+        ("see http://a.test/a.zip\n\n  limit-rate=fast\n", "list, line 3: limit-rate"),
+    ]) func anErrorInAListRefusesIt(_ text: String, _ start: String) {
+        let error = #expect(throws: TowlineError.self) { try list(text) }
+        #expect(
+            error?.message.replacing(#/\S*list, line/#, with: "list, line").hasPrefix(start) == true, "\(error as Any)")
+    }
+
+    @Test func manyLinesWithoutALinkAreCounted() throws {
+        let read = try list("see http://a.test/a\n" + String(repeating: "\u{1B}[2J some text\n", count: 13))
+        #expect(read.notices.count == 11 && read.notices.last == "list: no link in 3 other lines")
+        #expect(!read.notices.joined().contains("\u{1B}"))
     }
 }

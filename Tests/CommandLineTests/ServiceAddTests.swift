@@ -18,6 +18,27 @@ struct ServiceAddTests {
         service.kill()
     }
 
+    /// A copied command gives its link, and none of its secrets.
+    @Test(.timeLimit(.minutes(2))) func textOnStandardInputGivesItsLinks() async throws {
+        let directory = try TestDirectory()
+        let service = try ServiceProcess(directory)
+        #expect(try await service.tow(["list"]).status == 0)
+        let pipe = Pipe()
+        let text = "two files\ncurl http://127.0.0.1:9/a \\\n -H 'X-Key: CANARY'\n**http://127.0.0.1:9/b.zip**\n"
+        try pipe.fileHandleForWriting.write(contentsOf: Data(text.utf8))
+        try pipe.fileHandleForWriting.close()
+        let added = try await CommandRun(
+            ["add", "--paused", "--json", "-i", "-"] + service.options, input: pipe.fileHandleForReading
+        ).finish()
+        #expect(added.status == 0, "\(added.stderr)")
+        #expect(added.text.contains(#""http://127.0.0.1:9/a""#) && added.text.contains(#""http://127.0.0.1:9/b.zip""#))
+        #expect(added.text.split(separator: "\n").count == 2)
+        #expect(added.stderr.contains("tow: standard input, line 1: no link in 'two files'\n"))
+        #expect(added.stderr.contains("the headers of the command are not sent: X-Key."), "\(added.stderr)")
+        #expect(!added.stderr.contains("CANARY"))
+        service.kill()
+    }
+
     /// `tow add` starts the service with only the state directory.
     @Test(.timeLimit(.minutes(2))) func theDownloadsDirectoryIsRemembered() async throws {
         let server = try await FaultServer.start(["/a.bin": Resource(length: 3 << 20, seed: 7)])

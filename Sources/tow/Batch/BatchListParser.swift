@@ -6,27 +6,48 @@ struct BatchListParser {
     private var current: BatchEntry?
     private var number = 0
 
-    /// Parses the next line, without its end.
+    /// A line of a list, by its form.
+    enum Kind {
+        /// A blank line or a comment.
+        case nothing
+        /// A URL, or any other text in a line without indentation.
+        case url(Substring)
+        /// A URL in a line that must contain an option.
+        case indentedURL(Substring)
+        case option(BatchEntry.Line, isIndented: Bool)
+    }
+
+    /// Parses the next line, without its end. Its number is `number`, or the number after the previous line.
     ///
     /// - Returns: the previous entry, if the line begins another one.
-    mutating func take(_ line: BatchLineSplitter.Line) -> BatchEntry? {
-        number += 1
-        let text: String
+    mutating func take(_ line: BatchLineSplitter.Line, number: Int? = nil) -> BatchEntry? {
+        self.number = number ?? self.number + 1
         switch line {
-        case .text(let visible): text = visible
         case .tooLong(let isIndented): return takeTooLong(isIndented: isIndented)
+        case .text(let text):
+            switch Self.kind(of: text, number: self.number) {
+            case .nothing: return nil
+            case .url(let url): return begin(BatchEntry(url: String(url), number: self.number))
+            case .indentedURL: return begin(BatchEntry(url: "", number: self.number, problem: .indentedURL))
+            case .option(let option, let isIndented): return take(option, isIndented: isIndented)
+            }
         }
-        // Windows editors begin a file with a byte order mark.
-        let visible = (number == 1 && text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]).trimmed
-        guard let first = visible.utf8.first, first != 0x23 else { return nil }
+    }
+
+    /// Returns the kind of the line with the given text and number.
+    static func kind(of text: String, number: Int) -> Kind {
+        let visible = visible(text, number: number)
+        guard let first = visible.utf8.first, first != 0x23 else { return .nothing }
         let isIndented = text.utf8.first == 0x20 || text.utf8.first == 0x09
-        if isIndented, Self.isURL(visible) {
-            return begin(BatchEntry(url: "", number: number, problem: .indentedURL))
-        }
-        guard isIndented || Self.isOption(visible) else {
-            return begin(BatchEntry(url: String(visible), number: number))
-        }
-        return take(Self.option(visible, number: number), isIndented: isIndented)
+        if isIndented, isURL(visible) { return .indentedURL(visible) }
+        guard isIndented || isOption(visible) else { return .url(visible) }
+        return .option(option(visible, number: number), isIndented: isIndented)
+    }
+
+    /// Returns a line without white space around it, and without the byte order mark with which Windows editors begin a
+    /// file.
+    static func visible(_ text: String, number: Int) -> Substring {
+        (number == 1 && text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]).trimmed
     }
 
     private mutating func take(_ option: BatchEntry.Line, isIndented: Bool) -> BatchEntry? {

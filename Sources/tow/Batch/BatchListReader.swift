@@ -26,21 +26,9 @@ final class BatchListReader: Sendable {
     ///
     /// - Throws: `unusableOption` if the list cannot be opened.
     init(path: String) throws(TowlineError) {
-        descriptor = path == "-" ? 0 : ByteText.withCString(path) { open($0, O_RDONLY | O_CLOEXEC) }
-        if path == "-", fcntl(0, F_GETFL) & O_ACCMODE == O_WRONLY {
-            throw TowlineError(
-                .unusableOption,
-                "cannot read the list of URLs from standard input (-i -) because standard input is closed."
-                    + " No download was started. Pipe the list to tow, or give a file")
-        }
+        descriptor = try Self.open(path)
         var ends: [Int32] = [-1, -1]
-        guard descriptor >= 0, pipe(&ends) == 0 else {
-            let reason = String(cString: strerror(errno))
-            throw TowlineError(
-                .unusableOption,
-                "cannot open the list of URLs '\(TerminalSafeText.make(path))' (-i): \(reason)."
-                    + " No download was started")
-        }
+        guard pipe(&ends) == 0 else { throw Self.unreadable(path) }
         (requests, requestWriter) = (ends[0], ends[1])
         // A read blocks until the writer of the list continues, so it must not run on a thread of the pool.
         guard let thread = PlatformThread({ self.serve() }) else {
@@ -50,6 +38,37 @@ final class BatchListReader: Sendable {
                     + " is reached. No download was started. Raise the limit (ulimit -u) and run the command again")
         }
         thread.detach()
+    }
+
+    private static func open(_ path: String) throws(TowlineError) -> Int32 {
+        if path == "-", fcntl(0, F_GETFL) & O_ACCMODE == O_WRONLY {
+            throw TowlineError(
+                .unusableOption,
+                "cannot read the list of URLs from standard input (-i -) because standard input is closed."
+                    + " No download was started. Pipe the list to tow, or give a file")
+        }
+        let descriptor = path == "-" ? 0 : ByteText.withCString(path) { Glibc.open($0, O_RDONLY | O_CLOEXEC) }
+        guard descriptor >= 0 else { throw unreadable(path) }
+        return descriptor
+    }
+
+    private static func unreadable(_ path: String) -> TowlineError {
+        let reason = String(cString: strerror(errno))
+        return TowlineError(
+            .unusableOption,
+            "cannot open the list of URLs '\(TerminalSafeText.make(path))' (-i): \(reason). No download was started")
+    }
+
+    /// Reads all lines of a list. Blocks the thread.
+    ///
+    /// - Returns: the lines, and the `errno` of a failed read.
+    /// - Throws: `unusableOption` if the list cannot be opened.
+    static func lines(of path: String) throws(TowlineError) -> ([BatchLineSplitter.Line], failure: Int32?) {
+        let descriptor = try open(path)
+        defer { if descriptor > 0 { close(descriptor) } }
+        var (reader, lines) = (DescriptorLines(descriptor: descriptor), [BatchLineSplitter.Line]())
+        while let line = reader.next() { lines.append(line) }
+        return (lines, reader.failure)
     }
 
     /// Returns the next entry; `nil` at the end and after `stop`. A failed read is the last entry, with a problem.

@@ -32,7 +32,8 @@ struct AddCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             """
             Add the URLs in this file, one per line; - reads standard input. Lines that start with # are ignored. \
-            Indented lines below a URL are options for that URL: output, directory, checksum, mirror and limit-rate.
+            Indented lines below a URL are options for that URL: output, directory, checksum, mirror and limit-rate. \
+            In other text, such as CSV, Markdown or a copied curl command, the links are found.
             """, valueName: "file"),
         completion: .file())
     var inputFiles: [String] = []
@@ -102,7 +103,7 @@ struct AddCommand: AsyncParsableCommand {
     var service: ServiceOptions
 
     func run() async throws {
-        let requests = try await newDownloads()
+        let requests = try newDownloads()
         var added: [Wire.Download] = []
         var rest = requests[...]
         while !rest.isEmpty {
@@ -125,7 +126,7 @@ struct AddCommand: AsyncParsableCommand {
         return requests.prefix(count)
     }
 
-    private func newDownloads() async throws -> [Wire.NewDownload] {
+    private func newDownloads() throws -> [Wire.NewDownload] {
         let groups: [any SettingOptions] = [speed, proof, request, route, failures]
         // The service has defaults of its own: only options of the command line are sent.
         var settings = DownloadSettings(options: TransferOptions())
@@ -144,7 +145,10 @@ struct AddCommand: AsyncParsableCommand {
         var listed: [Wire.NewDownload] = []
         do throws(TowlineError) {
             for file in inputFiles {
-                listed += try await AddList(model: model, settings: settings).requests(in: file)
+                let (requests, notices) = try AddList(model: model, settings: settings).requests(in: file)
+                listed += requests
+                var errors = OutputDescriptor(STDERR_FILENO)
+                for notice in notices { errors.write("tow: \(notice)\n") }
             }
         } catch {
             throw UsageProblem("\(OptionNames.add(to: error.message)). No download was added.", in: Self.self)

@@ -10,13 +10,22 @@ struct AddList {
 
     /// Reads a list to its end; `-` is standard input. Refuses the whole list after one error.
     ///
+    /// - Returns: the requests, and notices about text that is not used.
     /// - Throws: `unusableOption` or `unusableURL` with the list and the line.
-    nonisolated(nonsending) func requests(in path: String) async throws(TowlineError) -> [Wire.NewDownload] {
+    func requests(in path: String) throws(TowlineError) -> ([Wire.NewDownload], notices: [String]) {
         let name = path == "-" ? "standard input" : TerminalSafeText.make(path)
-        let reader = try BatchListReader(path: path)
+        let (lines, failure) = try BatchListReader.lines(of: path)
+        let list = try PastedList(lines, name: name)
+        var parser = BatchListParser()
         var requests: [Wire.NewDownload] = []
-        while let entry = await reader.next() { requests.append(try request(for: entry, of: name)) }
-        return requests
+        for line in list.lines {
+            guard let entry = parser.take(line.content, number: line.number) else { continue }
+            requests.append(try request(for: entry, of: name))
+        }
+        if let entry = failure.map({ parser.fail($0) }) ?? parser.finish() {
+            requests.append(try request(for: entry, of: name))
+        }
+        return (requests, list.notices)
     }
 
     func request(for entry: BatchEntry, of list: String) throws(TowlineError) -> Wire.NewDownload {
