@@ -1,12 +1,9 @@
 """The dialog for links: what it finds, shows, keeps and sends."""
 
-import json
-import pathlib
 import unittest
 
 from support import FILES, PageTestCase
 
-CASES = json.loads(pathlib.Path(__file__).with_name("link_cases.json").read_text(encoding="utf-8"))
 PASTE = """
     document.activeElement?.blur();
     const data = new DataTransfer();
@@ -33,24 +30,62 @@ class Adding(PageTestCase):
     def folder(self):
         return self.browser.run("const field = document.querySelector('[name=directory]'); return field.checkVisibility() ? field.value : null")
 
-    def test_links_are_found_in_text(self):
-        read = self.browser.run(
-            "return import('./page/links.js').then(({ read }) => arguments[0].map(({ text }) => read(text)))".replace(
-                "arguments[0]", json.dumps(CASES)))
-        for case, found in zip(CASES, read, strict=True):
-            with self.subTest(case["text"]):
-                self.assertEqual(found, {"odd": [], "schemes": [], "headers": [], **{k: case[k] for k in case if k != "text"}})
-
     def test_what_was_found_is_listed_before_it_is_added(self):
         self.browser.press("a")
         self.browser.type(f"film one,{FILES}/small/a.bin,734\nmagnet:?xt=1\nnothing")
-        entries = "return [...document.querySelectorAll('#links-list li')].map((each) => `${each.className} ${each.textContent}`)"
-        self.assertEqual(self.browser.run(entries), [f"link {FILES}/small/a.bin", "odd magnet:?xt=1", "odd nothing"])
+        self.entries([f"link {FILES}/small/a.bin", "odd magnet:?xt=1", "odd nothing"])
         self.assertEqual(
             self.browser.texts("#links-say"), ["1 link · 2 lines without a link are ignored · not supported: magnet"])
         self.browser.click("dialog .primary")
         self.no_dialog()
         self.assertEqual([each["url"] for each in self.service.downloads()], [f"{FILES}/small/a.bin"])
+
+    def entries(self, expected):
+        """Waits until the dialog lists these."""
+        script = "return [...document.querySelectorAll('#links-list li')].map((each) => `${each.className} ${each.textContent}`)"
+        self.browser.wait(f"the list to be {expected}", script.replace("return ", "return JSON.stringify(") + ") === JSON.stringify(a0)", expected)
+
+    def is_ready(self):
+        return not self.browser.run("return document.querySelector('dialog .primary').disabled")
+
+    def test_only_the_links_that_are_shown_are_added(self):
+        """The service reads the text after a pause. Until its answer is shown, nothing can be added."""
+        field = """
+            const field = document.querySelector('#links');
+            field.value = arguments[0];
+            field.dispatchEvent(new Event('input', { bubbles: true }));"""
+        self.browser.press("a")
+        self.dialog()
+        self.browser.run(field, f"see {FILES}/small/a.bin.")
+        self.entries([f"link {FILES}/small/a.bin"])
+        self.assertTrue(self.is_ready())
+        self.browser.run(field + "document.querySelector('#add-form').requestSubmit();", f"see {FILES}/small/b.bin.")
+        self.assertFalse(self.is_ready())
+        self.assertEqual(self.service.downloads(), [])
+        self.entries([f"link {FILES}/small/b.bin"])
+        self.browser.run(field, f"see {FILES}/small/c.bin.")
+        self.browser.run(field, f"{FILES}/small/d.bin\n")
+        self.assertTrue(self.is_ready(), "a plain list of links needs no answer")
+        self.browser.click("dialog .primary")
+        self.no_dialog()
+        self.assertEqual([each["url"] for each in self.service.downloads()], [f"{FILES}/small/d.bin"])
+
+    def test_without_the_service_the_dialog_says_so(self):
+        self.expected_complaints = ("api/v1/links", "ERR_BLOCKED_BY_CLIENT")
+        self.browser.devtools("Network.enable")
+        self.browser.devtools("Network.setBlockedURLs", urls=["*/api/v1/links*"])
+        try:
+            self.browser.press("a")
+            self.browser.type(f"see {FILES}/small/a.bin.")
+            alert = "return document.querySelector('dialog [role=alert]').textContent"
+            said = self.browser.wait("the complaint", alert)
+            self.assertIn("towd", said)
+            self.assertFalse(self.is_ready())
+        finally:
+            self.browser.devtools("Network.setBlockedURLs", urls=[])
+        self.entries([f"link {FILES}/small/a.bin"])
+        self.assertEqual(self.browser.run(alert), "")
+        self.assertTrue(self.is_ready())
 
     def test_a_pasted_command_offers_its_headers(self):
         self.paste(f"curl '{FILES}/small/a.bin' -H 'Referer: http://a.test/' -b 'id=CANARY'")

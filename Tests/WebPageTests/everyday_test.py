@@ -147,7 +147,7 @@ class Everyday(PageTestCase):
             const field = document.querySelector('#links');
             field.value = arguments[0];
             field.dispatchEvent(new Event('input', { bubbles: true }));""", f"Films\n{FILES}/small/a.bin\nsee above")
-        self.assertEqual(len(self.browser.texts("#links-list li")), 3)
+        self.browser.wait("the lines", "return document.querySelectorAll('#links-list li').length === 3")
         red = self.browser.run("""
             const probe = document.body.appendChild(document.createElement('i'));
             probe.style.color = 'var(--bad)';

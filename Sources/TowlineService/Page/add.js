@@ -6,7 +6,7 @@ import { isDialogOpen, openDialog } from "./dialogs.js";
 import { byId, element, isTyping, setText } from "./dom.js";
 import { parseBytes } from "./format.js";
 import { t } from "./language.js";
-import { linksIn, mayHoldLinks, read, readData } from "./links.js";
+import { FieldLinks, mayHoldLinks, nothing, readData } from "./links.js";
 import { recall, recallDraft, remember, rememberDraft } from "./memory.js";
 
 /** Maximum number of downloads and of JSON bytes in one request. The service accepts at most 1,000 downloads and 1 MiB. */
@@ -63,14 +63,15 @@ export class Adding {
 
   async pasted(event) {
     if (isTyping(event.target) || isDialogOpen()) return;
-    const found = await readData(event.clipboardData);
-    if (found.links.length || found.schemes.length) this.open(found.links, { found });
+    const found = await readData(event.clipboardData).catch(complain);
+    if (found?.links.length || found?.schemes.length) this.open(found.links, { found });
   }
 
   async dropped(event) {
     if (!mayHoldLinks(event.dataTransfer) || isTyping(event.target)) return;
     event.preventDefault();
-    const found = await readData(event.dataTransfer);
+    const found = await readData(event.dataTransfer).catch(complain);
+    if (!found) return;
     if (found.links.length === 0 && found.schemes.length === 0) announce(t("noLinks"));
     else if (this.dialog) this.dialog.append(found.links);
     else this.open(found.links, { found });
@@ -91,7 +92,7 @@ class AddDialog {
   constructor(store, links, foreign, source) {
     this.store = store;
     /** The pasted text: its lines without a link, and the headers of its command. */
-    this.source = source ?? { odd: [], schemes: [], headers: [] };
+    this.source = source ?? nothing;
     this.waits = foreign;
     this.links = element("textarea", {
       id: "links", rows: 6, spellcheck: "false", autocomplete: "off", autocapitalize: "off", dir: "ltr",
@@ -102,6 +103,8 @@ class AddDialog {
     /** Links of an earlier dialog that are not in this one. They stay in the draft. */
     this.others = given && draft.links ? `${draft.links.trimEnd()}\n` : "";
     this.links.value = given || (draft.links ?? "");
+    /** The dialog shows and adds only these links. */
+    this.reading = new FieldLinks(this.links, given, links, (problem) => this.wasRead(problem));
     this.list = element("ul", { id: "links-list" });
     this.count = element("p", { id: "links-say", class: "field-note good", role: "status" });
     this.offer = element("button", { type: "button", class: "quiet", id: "offer", hidden: true, onclick: () => this.takeHeaders() });
@@ -125,8 +128,9 @@ class AddDialog {
     });
     const changed = () => {
       this.keep();
-      this.counted();
+      this.reading.look();
     };
+    this.handle.closed.then(() => this.reading.stop());
     this.links.addEventListener("input", changed);
     this.form.addEventListener("input", ({ target }) => target === this.links || changed());
     if (given) this.keep();
@@ -137,7 +141,7 @@ class AddDialog {
       event.preventDefault();
       this.submit();
     });
-    this.counted();
+    this.reading.look();
     if (foreign) this.wait();
     // With the user's own links in the field, Enter confirms.
     (links.length && !foreign ? this.send : this.links).focus();
@@ -191,7 +195,7 @@ class AddDialog {
   append(links) {
     this.links.value = `${this.links.value.trimEnd()}\n${links.join("\n")}\n`.trimStart();
     this.keep();
-    this.counted();
+    this.reading.look();
   }
 
   options() {
@@ -220,15 +224,20 @@ class AddDialog {
       check("startsPaused"), check("unpack"));
   }
 
-  /** The typed text as `read` returns it, with what a pasted text contained besides its links. */
+  /** Shows the links after a change, or why they are not known. */
+  wasRead(problem) {
+    if (problem || this.unread) this.problem.textContent = problem ? problemText(problem) : "";
+    this.unread = problem;
+    this.counted();
+  }
+
+  /** The text that was read last, with what a pasted text contained besides its links. */
   get text() {
-    const { value } = this.links;
-    if (this.known?.value !== value) this.known = { value, ...read(value) };
-    const { links, odd, schemes, headers } = this.known;
-    const { source } = this;
+    const { source, reading: { known } } = this;
     return {
-      links, odd: [...source.odd, ...odd], schemes: [...new Set([...source.schemes, ...schemes])],
-      headers: headers.length ? headers : source.headers,
+      links: known.links, odd: [...source.odd, ...known.odd], oddCount: source.oddCount + known.oddCount,
+      schemes: [...new Set([...source.schemes, ...known.schemes])],
+      headers: known.headers.length ? known.headers : source.headers,
     };
   }
 
@@ -237,27 +246,27 @@ class AddDialog {
   }
 
   counted() {
-    const { links: found, odd, schemes, headers } = this.text;
-    const words = [found.length || odd.length ? t("linksFound", { n: found.length }) : t("linksHint")];
-    if (odd.length) words.push(t("linesOdd", { n: odd.length }));
+    const { links: found, odd, oddCount, schemes, headers } = this.text;
+    const words = [found.length || oddCount ? t("linksFound", { n: found.length }) : t("linksHint")];
+    if (oddCount) words.push(t("linesOdd", { n: oddCount }));
     if (schemes.length) words.push(t("notSupported", { schemes: schemes.join(", ") }));
     setText(this.count, words.join(" · "));
-    this.showFound(found, odd);
+    this.showFound(found, odd, oddCount);
     this.offer.hidden = headers.length === 0 || headers.every((line) => this.form.elements.headers.value.includes(line));
     setText(this.offer, t("takeHeaders", { names: headers.map((line) => line.split(":")[0]).join(", ") }));
     setText(this.send, found.length > 1 ? t("addMany", { n: found.length }) : t("add"));
-    this.send.disabled = found.length === 0 || this.waits;
+    this.send.disabled = found.length === 0 || this.waits || !this.reading.isCurrent;
     // A name and a checksum apply to a single file only.
     for (const name of ["name", "checksum"]) this.form.elements[name].disabled = found.length > 1;
     setText(this.secrets, this.secretsSent(found));
   }
 
   /** Lists the links, unless the field already contains them one per line, and the lines without a link. */
-  showFound(found, odd) {
+  showFound(found, odd, oddCount) {
     const lines = this.links.value.split("\n").map((line) => line.trim()).filter(Boolean);
     const isPlain = lines.length === found.length && lines.every((line, index) => line === found[index]);
     const entry = (className) => (text) => element("li", { class: className }, element("bdi", {}, text));
-    const rest = Math.max(0, found.length - shownLinks) * !isPlain + Math.max(0, odd.length - shownLinks);
+    const rest = Math.max(0, found.length - shownLinks) * !isPlain + Math.max(0, oddCount - shownLinks);
     this.list.replaceChildren(
       ...(isPlain ? [] : found.slice(0, shownLinks).map(entry("link"))), ...odd.slice(0, shownLinks).map(entry("odd")),
       ...(rest ? [element("li", {}, t("moreLines", { n: rest }))] : []));
@@ -274,7 +283,7 @@ class AddDialog {
   /** Says which credentials and headers are sent to which hosts. The options that contain them may be folded away. */
   secretsSent(found) {
     const { user, headers } = this.form.elements;
-    const urls = found.map((link) => new URL(link));
+    const urls = found.filter((link) => URL.canParse(link)).map((link) => new URL(link));
     const hosts = (some) => {
       const names = [...new Set(some.map((url) => url.host))];
       return names.length <= shownHosts ? names.join(", ") : t("andMore", { names: names.slice(0, shownHosts).join(", "), n: names.length - shownHosts });
@@ -312,7 +321,7 @@ class AddDialog {
 
   async submit() {
     const { found } = this;
-    if (found.length === 0 || this.waits) return;
+    if (found.length === 0 || this.waits || !this.reading.isCurrent) return;
     this.problem.textContent = "";
     this.send.disabled = true;
     let added = 0;
@@ -333,11 +342,10 @@ class AddDialog {
       // Do not send the downloads again that the service has accepted.
       if (added) this.links.value = `${found.slice(added).join("\n")}\n`;
       this.keep();
+      this.reading.look();
       if (problem.status === 401) complain(problem);
       this.problem.textContent = problemText(problem);
       this.form.querySelector(".options").open ||= problem.status === 400;
-    } finally {
-      this.send.disabled = false;
     }
   }
 }
@@ -369,13 +377,13 @@ function header(line) {
 }
 
 /**
- * Reads a one-time `code` or the `token` and the links to `add` from the URL's fragment, and removes the fragment from
- * the address bar. Browsers keep the fragment in their history, so only the code is safe there.
+ * Reads a one-time `code` or the `token`, and the texts with links to `add`, from the URL's fragment, and removes the
+ * fragment from the address bar. Browsers keep the fragment in their history, so only the code is safe there.
  */
 export function takeFragment() {
   const parameters = new URLSearchParams(location.hash.slice(1));
   const [code, token] = [parameters.get("code"), parameters.get("token")];
-  const asked = { proof: code ? { code } : token && { token }, links: parameters.getAll("add").flatMap(linksIn) };
+  const asked = { proof: code ? { code } : token && { token }, text: parameters.getAll("add").join("\n") };
   if (["code", "token", "add"].some((name) => parameters.has(name))) history.replaceState(null, "", location.pathname + location.search);
   return asked;
 }

@@ -52,6 +52,8 @@ export const api = {
   signOut: () => call("DELETE", "session"),
   list: (query, signal) => call("GET", "downloads", { query, signal }),
   add: (downloads) => call("POST", "downloads", { body: { downloads } }),
+  /** Finds the links in a text. */
+  links: (text, signal) => call("POST", "links", { body: { text }, signal }),
   get: (id, signal) => call("GET", one(id), { signal }),
   change: (id, changes) => call("PATCH", one(id), { body: changes }),
   act: (id, action) => call("POST", `${one(id)}/actions/${action}`),

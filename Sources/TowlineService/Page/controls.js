@@ -4,7 +4,7 @@ import { problemText } from "./announce.js";
 import { element } from "./dom.js";
 import { editableBytes, parseBytes } from "./format.js";
 import { t } from "./language.js";
-import { linksIn } from "./links.js";
+import { read } from "./links.js";
 
 let serial = 0;
 
@@ -67,8 +67,8 @@ export class Controls {
     return changes;
   }
 
-  linkChanges() {
-    const [url] = linksIn(this.link.input.value);
+  async linkChanges() {
+    const { links: [url] } = await read(this.link.input.value);
     if (!url) throw new Error(t("badLink"));
     return { url };
   }
@@ -77,7 +77,7 @@ export class Controls {
     event.preventDefault();
     this.say.textContent = "";
     try {
-      const wanted = changes();
+      const wanted = await changes();
       if (Object.keys(wanted).length === 0) return;
       await this.actions.change(this.id, wanted);
       // The old folder was missing: the download can continue now.

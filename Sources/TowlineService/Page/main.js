@@ -13,6 +13,7 @@ import { Header } from "./header.js";
 import { icon } from "./icons.js";
 import { Keyboard } from "./keyboard.js";
 import { onLanguage, t, translate } from "./language.js";
+import { read } from "./links.js";
 import { List } from "./list.js";
 import { Live } from "./live.js";
 import { openMenu } from "./menu.js";
@@ -236,10 +237,13 @@ async function begin() {
 
 /** Signs in with a code or token from the URL, and opens the dialog with links from the URL. */
 async function arrive() {
-  const { proof, links } = takeFragment();
+  const { proof, text } = takeFragment();
   if (proof) await api.signIn(proof).catch((problem) => announce(problem.status === 401 ? t("usedLink") : problemText(problem), "bad"));
   if (proof || !live.source) await begin();
-  if (links.length) (asking ?? Promise.resolve()).then(() => adding.open(links, { foreign: true }));
+  if (!text) return;
+  await asking;
+  const found = await read(text).catch(complain);
+  if (found?.links.length) adding.open(found.links, { foreign: true });
 }
 
 arrive();
