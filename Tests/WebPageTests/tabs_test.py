@@ -23,6 +23,7 @@ class Gateway:
         self.port = self.listener.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}/"
         self.sockets, self.streams, self.is_cut, self.speaks = set(), set(), False, threading.Event()
+        self.holds_streams = False
         self.speaks.set()
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -46,6 +47,8 @@ class Gateway:
                 if data.startswith(b"GET /api/v1/events "):
                     self.streams.add(source)
                 self.speaks.wait()
+                while self.holds_streams and target in self.streams:
+                    time.sleep(0.05)
                 target.sendall(data)
         except OSError:
             pass
@@ -195,6 +198,24 @@ class Tabs(PageTestCase):
         for _ in self.each_tab():
             self.browser.wait("the stream", NO_BANNER)
             self.row("missed.bin")
+
+    def test_a_page_whose_stream_is_held_back_reads_the_list(self):
+        """A proxy may collect and compress the events whatever the header fields say."""
+        gateway = Gateway()
+        self.addCleanup(gateway.close)
+        gateway.holds_streams = True
+        self.visit("", gateway.address)
+        for name in ("first.bin", "second.bin"):
+            self.service.add(f"{FILES}/small/{name}", startsPaused=True)
+            self.row(name)
+        self.assertTrue(self.browser.run(NO_BANNER))
+        gateway.holds_streams = False
+
+    def test_an_address_with_a_user_name_and_a_password(self):
+        """Bookmarks of pages behind a password contain them. `fetch` refuses URLs that do."""
+        self.visit(address=ADDRESS.replace("://", "://anna:secret@"))
+        self.service.add(f"{FILES}/small/named.bin", startsPaused=True)
+        self.row("named.bin")
 
     def test_without_shared_workers_each_tab_has_its_stream(self):
         # The first page used another gateway. Its stream may stay open while the browser keeps the page for Back.

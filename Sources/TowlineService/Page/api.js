@@ -1,8 +1,11 @@
-// The API as functions. URLs are relative to the page, so that the page works behind a proxy with a path prefix.
+// The API as functions. URLs are relative to the page, so that the page works behind a proxy with a path prefix. They do
+// not contain the user name and password of `https://anna:secret@nas.example/`, because `fetch` refuses such URLs.
 
 import { t } from "./language.js";
 
-const base = "api/v1/";
+/** The URL of a file or a path of the service. */
+export const address = (path) => new URL(path, location.origin + location.pathname).href;
+const base = address("api/v1/");
 
 /** An error response of the service (RFC 9457). */
 export class Problem extends Error {

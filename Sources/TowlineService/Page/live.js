@@ -1,6 +1,6 @@
 // The event stream. Events go to the store; the state of the connection goes to the banner.
 
-import { api } from "./api.js";
+import { address, api } from "./api.js";
 
 // When the browser reconnects a stream, the service replays the missed events or sends `reset`. A stream that this file
 // opens has no Last-Event-ID: `fresh` tells the listener to read the list again.
@@ -9,13 +9,16 @@ import { api } from "./api.js";
 const hiddenAfter = 60_000;
 /** A stream without any event for this time is dead: the service sends `alive` every 10 seconds. */
 const silentAfter = 25_000;
+/** A stream without an event for this time may be held back by a proxy: the page reads the list at this interval. */
+const heldBackAfter = 12_000;
+const readEvery = 3000;
 
 /** The event stream that all tabs share, from the worker stream.js, with the interface of an `EventSource`. */
 class SharedStream extends EventTarget {
   constructor() {
     super();
     this.readyState = EventSource.CONNECTING;
-    const worker = new SharedWorker("page/stream.js", "towline-stream");
+    const worker = new SharedWorker(address("page/stream.js"), "towline-stream");
     this.port = worker.port;
     this.port.onmessage = ({ data: { name, data, state = EventSource.OPEN, fresh } }) => {
       this.readyState = state;
@@ -59,6 +62,7 @@ export class Live {
     this.heard = heard;
     this.state = state;
     this.wait = 1000;
+    this.lastRead = 0;
     document.addEventListener("visibilitychange", () => this.visibilityChanged());
     // A page in the back/forward cache hears nothing.
     addEventListener("pagehide", () => this.sleep());
@@ -70,6 +74,9 @@ export class Live {
     const source = openStream();
     this.source = source;
     this.watch();
+    // The service sends the first event at once.
+    this.lastEvent = Date.now() - heldBackAfter + readEvery;
+    this.nextRead = 0;
     let fresh = true;
     source.addEventListener("open", (event) => {
       if (this.source !== source) return;
@@ -79,26 +86,46 @@ export class Live {
       fresh = false;
     });
     source.addEventListener("error", () => this.failed(source));
-    source.addEventListener("alive", () => this.source === source && this.watch());
+    source.addEventListener("alive", () => this.source === source && this.heardEvent());
     for (const name of ["changed", "added", "removed", "noted", "notice", "totals", "reset"]) {
       source.addEventListener(name, (event) => {
         // Ignore events of a stream that was replaced.
         if (this.source !== source) return;
-        this.watch();
+        this.heardEvent();
         this.heard(name, JSON.parse(event.data || "{}"));
       });
     }
+  }
+
+  heardEvent() {
+    this.lastEvent = Date.now();
+    this.watch();
   }
 
   /** Starts the time after which the stream counts as silent. */
   watch() {
     this.lastSign = Date.now();
     this.watchdog ??= setInterval(() => {
-      if (Date.now() - this.lastSign < silentAfter) return;
+      if (Date.now() - this.lastSign < silentAfter) {
+        if (Date.now() - this.lastEvent >= heldBackAfter) this.read();
+        return;
+      }
       this.stop();
-      this.state(false, { silent: true });
+      if (Date.now() - this.lastRead > heldBackAfter) this.state(false, { silent: true });
       this.again();
     }, 1000);
+  }
+
+  /** Reads the list without the stream, if the service responds. */
+  async read() {
+    if (Date.now() < this.nextRead) return;
+    this.nextRead = Date.now() + readEvery;
+    const { source } = this;
+    // `again` handles a service that does not respond.
+    const responds = await api.totals(AbortSignal.timeout(silentAfter)).then(() => true, () => false);
+    if (!responds || this.source !== source) return;
+    this.lastRead = Date.now();
+    this.state(true, { fresh: true });
   }
 
   stop() {

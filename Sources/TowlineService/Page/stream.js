@@ -9,6 +9,7 @@ const silentAfter = 20_000;
 const ports = new Set();
 let source;
 let lastSign = 0;
+let hasSpoken = false;
 
 function tell(message, receivers = ports) {
   for (const port of receivers) port.postMessage(message);
@@ -18,6 +19,7 @@ function open() {
   source?.close();
   const own = (source = new EventSource("../api/v1/events"));
   lastSign = Date.now();
+  hasSpoken = false;
   // A browser that reconnects sends the number of the last event, and misses none. A new stream may have missed some.
   let fresh = true;
   own.addEventListener("open", () => {
@@ -29,6 +31,7 @@ function open() {
   for (const name of names) {
     own.addEventListener(name, ({ data }) => {
       lastSign = Date.now();
+      hasSpoken = true;
       tell({ name, data });
     });
   }
@@ -38,7 +41,10 @@ function join(port) {
   ports.add(port);
   const isDead = !source || source.readyState === EventSource.CLOSED || Date.now() - lastSign > silentAfter;
   if (isDead) open();
-  else if (source.readyState === EventSource.OPEN) tell({ name: "open", fresh: true }, [port]);
+  else if (source.readyState === EventSource.OPEN) {
+    tell({ name: "open", fresh: true }, [port]);
+    if (hasSpoken) tell({ name: "alive" }, [port]);
+  }
 }
 
 function leave(port) {
