@@ -99,14 +99,15 @@ package struct ListenAddress: Hashable, Sendable {
     }
 
     /// Parses `host:port`, `[address]:port`, `:port` or a port alone; the port after a host is optional. Without a
-    /// host, the address is 127.0.0.1. Returns `nil` if the text is invalid.
+    /// host, the address is 127.0.0.1; the host `*` stands for all IPv4 addresses. Returns `nil` if the text is
+    /// invalid.
     package init?(_ text: String) {
         let text = text.allSatisfy(\.isWholeNumber) ? ":" + text : text
         var host = text[...]
         var port = Self.defaultPort
         let afterBracket = text.lastIndex(of: "]") ?? text.startIndex
         if let colon = text[afterBracket...].lastIndex(of: ":") {
-            guard let number = UInt16(text[text.index(after: colon)...]) else { return nil }
+            guard let number = Self.port(text[text.index(after: colon)...]) else { return nil }
             port = Int(number)
             host = text[..<colon]
         }
@@ -116,8 +117,12 @@ package struct ListenAddress: Hashable, Sendable {
         } else if host.contains(":") {
             return nil
         }
-        self.init(host: host.isEmpty ? "127.0.0.1" : String(host), port: port)
+        guard !host.contains(where: { $0.isWhitespace || $0 == "/" }) else { return nil }
+        self.init(host: host.isEmpty ? "127.0.0.1" : host == "*" ? "0.0.0.0" : String(host), port: port)
     }
+
+    /// Parses the digits of a port.
+    static func port(_ text: Substring) -> UInt16? { text.first == "+" ? nil : UInt16(text) }
 
     /// The host in the form used in URLs and `Host` header fields, without the port.
     var hostText: String { host.contains(":") ? "[\(host)]" : host }

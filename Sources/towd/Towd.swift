@@ -168,7 +168,7 @@ struct Towd: ParsableCommand {
                 .unusableOption,
                 """
                 invalid value '\(TerminalSafeText.make(text))' of the option host: expected a name, NAME:PORT, or the \
-                URL of the page, such as https://nas.example:8443
+                URL of the page, such as https://nas.example:8443. An IPv6 address needs brackets: [fd00::1]
                 """)
         }
         return texts
@@ -184,7 +184,7 @@ struct Towd: ParsableCommand {
                     .unusableOption,
                     """
                     invalid value '\(TerminalSafeText.make(text))' of the option listen: expected HOST:PORT or a port, \
-                    such as 127.0.0.1:6880, 0.0.0.0:6880 (all addresses) or 6880
+                    such as 127.0.0.1:6880, 0.0.0.0:6880 (all addresses), [::1]:6880 or 6880
                     """)
             }
             addresses.append(address)

@@ -110,17 +110,60 @@ import TowlineWire
     }
 
     @Test func namesOfThePageAreNamesPortsOrURLs() {
-        for text in ["nas", "nas.example", "NAS.example:8080", "https://nas.example/x", "http://[::1]:80", "[fe80::1]"]
-        {
+        let accepted = [
+            "nas", "nas.example", "NAS.example:8080", "https://nas.example/x", "http://[::1]:80", "[fe80::1]",
+            "nas.example.", "my_nas", "https://nas.example?x", "https://nas.example#x",
+        ]
+        for text in accepted {
             #expect(ServedName(text) != nil, "\(text)")
         }
         let refused = [
             "", "nas.example/", "nas.example:", "nas.example:0", "nas.example:99999", "ftp://nas.example", "https://",
-            "a b", "*.example", "name@nas.example", "::1", "https://nas.example:x",
+            "a b", "*.example", "name@nas.example", "::1", "https://nas.example:x", ".nas.example", "a..b", "-",
+            "[::g]",
+            "nas.example:+80",
         ]
         for text in refused { #expect(ServedName(text) == nil, "\(text)") }
         #expect(ServedName("https://nas.example:443/")?.origins == ["https://nas.example"])
         #expect(ServedName("nas.example:80")?.origins == ["http://nas.example", "https://nas.example:80"])
+    }
+
+    /// Browsers send IPv6 addresses compressed, and the dot at the end of a name if the user typed it.
+    @Test func aNameHasSeveralForms() async throws {
+        let site = try await ServiceSite { $0.hostNames = ["nas.example", "https://b.example./", "[FD00:0:0::1]"] }
+        for host in ["nas.example.", "NAS.example.:80", "b.example", "b.example.", "[fd00::1]", "[fd00:0::1]:80"] {
+            let answer = try await ask(site, "GET", "/api/v1/health", ["Host": host], token: false)
+            #expect(answer.status == 200, "\(host)")
+        }
+        for host in ["nas.example..", "x.nas.example", "[fd00::2]", "nas.example:+80"] {
+            let answer = try await ask(site, "GET", "/api/v1/health", ["Host": host], token: false)
+            #expect(answer.status == 403, "\(host)")
+        }
+        try await site.stop()
+    }
+
+    @Test func listenAddressesHaveFewForms() {
+        #expect(ListenAddress("*:8080") == ListenAddress(host: "0.0.0.0", port: 8080))
+        #expect(ListenAddress("[::]:8080") == ListenAddress(host: "::", port: 8080))
+        for text in ["a b:1", "127.0.0.1:+80", "127.0.0.1/x", "::1", "http://127.0.0.1:80"] {
+            #expect(ListenAddress(text) == nil, "\(text)")
+        }
+    }
+
+    /// A proxy may keep a path prefix, or remove the prefix without its slash.
+    @Test func aPathPrefixIsNotTheFaultOfTheToken() async throws {
+        let site = try await ServiceSite()
+        let opening = ["Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"]
+        let kept = try await ask(site, "GET", "/towline/", opening, token: false)
+        #expect(kept.status == 404 && (kept.object["detail"] as? String)?.contains("proxy") == true)
+        for path in ["//", "//page/main.js", "//api/v1/health"] {
+            let answer = try await ask(site, "GET", path, ["Sec-Fetch-Site": "same-origin"], token: false)
+            #expect(answer.status == 200, "\(path)")
+        }
+        #expect(try await ask(site, "GET", "//", opening, token: false).status == 200)
+        #expect(try await ask(site, "GET", "//api/v1/downloads", token: false).status == 401)
+        #expect(try await ask(site, "GET", "/metrics", token: false).status == 401)
+        try await site.stop()
     }
 
     @Test func row123PagesOfOthersAreRefused() async throws {

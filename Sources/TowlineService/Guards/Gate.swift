@@ -23,6 +23,7 @@ struct Gate: RouterMiddleware {
     ) async throws -> Response {
         if !context.isOverSocket {
             let host = try checkHost(request, context)
+            try checkPath(request)
             // The files of the page are public. Without them, the page could not say why towd refuses its requests.
             if !Self.isPage(request.uri.path) { try checkOrigin(request, host) }
             try checkSite(request)
@@ -40,6 +41,16 @@ struct Gate: RouterMiddleware {
                     + " To allow this name, start towd with --host \(name)")
         }
         return host
+    }
+
+    /// Refuses other paths with the likely reason before `checkSite` and `checkToken`, whose reasons would mislead.
+    private func checkPath(_ request: Request) throws {
+        let path = Self.path(request.uri.path)
+        guard !Self.isPage(path), !path.hasPrefix("/api/"), path != MetricRoutes.path else { return }
+        throw HTTPError(
+            .notFound,
+            message: "towd has no page at this path. If towd is behind a reverse proxy that serves the page below a"
+                + " path, the proxy must remove this path (docs/reverse-proxy.md)")
     }
 
     private func checkOrigin(_ request: Request, _ host: String) throws {
@@ -72,19 +83,26 @@ struct Gate: RouterMiddleware {
     /// and adds downloads only after confirmation (Fetch Metadata, §2: `navigate` to a `document`).
     private static func opensThePage(_ request: Request) -> Bool {
         func field(_ name: String) -> String? { HTTPField.Name(name).flatMap { request.headers[$0] } }
-        return request.method == .get && request.uri.path == "/" && field("Sec-Fetch-Mode") == "navigate"
+        return request.method == .get && path(request.uri.path) == "/" && field("Sec-Fetch-Mode") == "navigate"
             && field("Sec-Fetch-Dest") == "document"
     }
 
     /// Returns whether requests for a path need no access token.
     static func isPublic(_ target: String) -> Bool {
-        let path = String(target.prefix { $0 != "?" })
+        let path = Self.path(target.prefix { $0 != "?" })
         return isPage(path) || path == health || path == session
     }
 
     private static func isNavigable(_ path: String) -> Bool { isPage(path) || path.hasSuffix("/content") }
 
-    private static func isPage(_ path: String) -> Bool { path == "/" || path.hasPrefix("/page/") }
+    private static func isPage(_ path: String) -> Bool {
+        let path = Self.path(path)
+        return path == "/" || path.hasPrefix("/page/")
+    }
+
+    /// Returns a path with one slash at the beginning, as the router reads it. A proxy that removes a prefix without
+    /// its slash (`location /towline { proxy_pass http://127.0.0.1:6880/; }`) sends two.
+    private static func path(_ text: some StringProtocol) -> String { "/" + text.drop { $0 == "/" } }
 
     /// Returns the values of all cookies with the name of the session cookie. A page on another port of this machine
     /// can set a cookie of the same name, and a browser may send that cookie first (RFC 6265 §8.5).

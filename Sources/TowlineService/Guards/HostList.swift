@@ -17,8 +17,8 @@ struct HostList: Sendable {
         let served = configuration.hostNames.compactMap { ServedName($0) }
         given = Set(served.map(\.name))
         origins = Set(served.flatMap(\.origins))
-        names = given.union(["127.0.0.1", "localhost", "[::1]"])
-            .union(configuration.addresses.filter { !$0.isEverywhere }.map { $0.hostText.lowercased() })
+        let own = configuration.addresses.filter { !$0.isEverywhere }.map { $0.hostText.lowercased()[...] }
+        names = given.union(["127.0.0.1", "localhost", "[::1]"]).union(own.map(ServedName.plain))
         isEverywhere = configuration.addresses.contains { $0.isEverywhere }
     }
 
@@ -49,12 +49,10 @@ struct HostList: Sendable {
         var host = field.lowercased()[...]
         if let colon = host.lastIndex(of: ":"), !host.hasSuffix("]") {
             let port = host[host.index(after: colon)...]
-            guard port.isEmpty || port.utf8.allSatisfy({ (48...57).contains($0) }) && UInt16(port) != nil else {
-                return nil
-            }
+            guard port.isEmpty || ListenAddress.port(port) != nil else { return nil }
             host = host[..<colon]
         }
-        return ServedName.isHost(host) ? String(host) : nil
+        return ServedName.isHost(host) ? ServedName.plain(host) : nil
     }
 }
 

@@ -5,12 +5,14 @@ internal import Towline
 
 /// Metrics for Prometheus (text format 0.0.4).
 struct MetricRoutes: Sendable {
+    static let path = "/metrics"
+
     let downloader: Downloader
     let feed: EventFeed
     private let start = Date()
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/metrics") { _, _ in
+        table.add(.get, Self.path) { _, _ in
             Response(
                 status: .ok,
                 headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8", .cacheControl: "no-store"],
