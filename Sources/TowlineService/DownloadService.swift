@@ -15,8 +15,10 @@ package final class DownloadService: Sendable {
     package let token: AccessToken
     /// The codes of sign-in links to the web page.
     package let signInCodes: SignInCodes
-    private let socket: SocketPlace
+    private let socket: Mutex<SocketPlace>
     private let logger: Logger
+    private let configuration: ServiceConfiguration
+    private let listener: @Sendable (SocketPlace) -> Listener
     private let group: ServiceGroup
     private let readiness: Readiness
     private let feed: EventFeed
@@ -28,6 +30,8 @@ package final class DownloadService: Sendable {
         package let address: ListenAddress?
         /// The TCP port in use; `nil` for the Unix socket.
         package let port: Int?
+        /// The path of the Unix socket; `nil` for a TCP address.
+        package var socket: String?
         /// URLs of the web page; empty for the Unix socket.
         package var pages: [String] {
             address.map { address in address.hosts.map { "http://\($0):\(port ?? address.port)/" } } ?? []
@@ -85,9 +89,8 @@ package final class DownloadService: Sendable {
         _ downloader: Downloader, _ token: AccessToken, _ sessions: SessionList, _ roots: DownloadRoots,
         _ socket: SocketPlace, _ configuration: ServiceConfiguration
     ) {
-        self.downloader = downloader
-        self.socket = socket
-        self.token = token
+        (self.downloader, self.token, self.configuration) = (downloader, token, configuration)
+        self.socket = Mutex(socket)
         let codes = SignInCodes()
         signInCodes = codes
         var logger = Logger(label: "towd", factory: { StreamLogHandler.standardError(label: $0) })
@@ -107,15 +110,16 @@ package final class DownloadService: Sendable {
             pages.addresses
         }
         let responder = table.router([ProblemMiddleware(), gate]).buildResponder()
-        let path = configuration.socket.path
-        var listeners = [
+        let listener = { @Sendable [logger] (place: SocketPlace) in
             Listener(
-                .unixDomainSocket(path: socket.binding), isOptional: false, responder, configuration, logger,
+                .unixDomainSocket(path: place.binding), isOptional: place !== socket, responder, configuration, logger,
                 onReady: { _ in
-                    socket.open()
-                    readiness.tell(.success(Endpoint(address: nil, port: nil)))
-                }, onFailure: { readiness.tell(.failure(Self.failure(path, $0, Self.socketAdvice))) })
-        ]
+                    place.open()
+                    readiness.tell(.success(Endpoint(address: nil, port: nil, socket: place.path)))
+                }, onFailure: { readiness.tell(.failure(Self.failure(place.path, $0, Self.socketAdvice))) })
+        }
+        self.listener = listener
+        var listeners = [listener(socket)]
         for address in configuration.addresses {
             listeners.append(
                 Listener(
@@ -177,15 +181,30 @@ package final class DownloadService: Sendable {
     /// - Throws: an error if the service cannot listen on an address that is not optional.
     package func run() async throws {
         defer { readiness.end() }
+        let keeper = Task { await keepSocket() }
+        defer { keeper.cancel() }
         do {
             try await group.run()
         } catch {
             await downloader.close()
-            socket.remove()
+            socket.withLock(\.self).remove()
             throw error
         }
-        socket.remove()
+        socket.withLock(\.self).remove()
         await downloader.close()
+    }
+
+    /// Listens on a socket in the state directory if the socket was removed. A service that runs on after its user has
+    /// logged out loses `XDG_RUNTIME_DIR`, and cannot create this directory again.
+    private func keepSocket() async {
+        let state = configuration.stateDirectory
+        while (try? await Task.sleep(for: configuration.socketCheckInterval)) != nil {
+            guard socket.withLock(\.isGone),
+                let place = try? SocketPlace(state.appendingPathComponent("towd.sock"), recordedIn: state.path)
+            else { continue }
+            socket.withLock { $0 = place }
+            await group.addServiceUnlessShutdown(listener(place))
+        }
     }
 
     /// Takes over the names of the page and the clients that may download from private addresses. The other settings

@@ -31,6 +31,8 @@ package struct ServiceConfiguration: Sendable {
     package var eventInterval: Double = 0.25
     /// Maximum time that a content request waits for a download to start.
     package var contentPatience: Duration = .seconds(30)
+    /// Interval between checks whether the socket still exists.
+    package var socketCheckInterval: Duration = .seconds(5)
     /// First delay before a retry while the network is down, in seconds.
     package var networkRetryInterval: Double = 5
     /// Called with errors of the list of downloads that no request caused.

@@ -104,7 +104,7 @@ enum Daemon {
             switch endpoint {
             case .failure(let error): say(error.message)
             case .success(let endpoint):
-                if endpoint.address == nil { say("listening on \(configuration.socket.path)") }
+                if let socket = endpoint.socket { say("listening on \(socket)") }
                 for url in endpoint.pages {
                     // Never write a code to a log: a reader of the log could control towd.
                     if isatty(STDERR_FILENO) == 1 {

@@ -26,4 +26,19 @@ import Testing
         try await site.stop()
         #expect(!FileManager.default.fileExists(atPath: record.path))
     }
+
+    /// At logout, systemd removes the directory of the login session while the service runs on.
+    @Test(.timeLimit(.minutes(1))) func aSocketThatIsRemovedIsReplaced() async throws {
+        let site = try await ServiceSite { $0.socketCheckInterval = .milliseconds(20) }
+        let record = site.root.appendingPathComponent("state/socket-path")
+        let socket = site.root.appendingPathComponent("state/towd.sock")
+        try FileManager.default.removeItem(at: site.root.appendingPathComponent("run"))
+        var status: Int?
+        while status != 200 || (try? String(contentsOf: record, encoding: .utf8)) != socket.path + "\n" {
+            try await Task.sleep(for: .milliseconds(10))
+            status = try? await RawExchange.send("GET", "/api/v1/health", to: .socket(socket.path)).status
+        }
+        try await site.stop()
+        #expect(!FileManager.default.fileExists(atPath: socket.path))
+    }
 }

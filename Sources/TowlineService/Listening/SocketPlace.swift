@@ -12,7 +12,7 @@ final class SocketPlace: Sendable {
     private static let maximumLength = 107
 
     let binding: String
-    private let path: String
+    let path: String
     private let workshop: String?
     /// The file that tells `tow` the path of the socket, whatever its environment variables are.
     private let record: PrivateFile
@@ -101,6 +101,9 @@ final class SocketPlace: Sendable {
         // Without the record, tow still finds the socket at its default path.
         try? record.replace(with: path)
     }
+
+    /// True if the socket was created and then removed by someone else.
+    var isGone: Bool { own.withLock { $0 != nil } && access(path, F_OK) != 0 && errno == ENOENT }
 
     /// Removes the socket, unless another process has already replaced it.
     func remove() {
