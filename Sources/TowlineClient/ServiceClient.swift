@@ -25,9 +25,13 @@ package struct ServiceClient: Sendable {
     /// An error: no process listens on the socket.
     package struct NotRunning: Error {}
 
-    /// Returns whether `towd` responds.
+    /// Returns whether `towd` responds within 3 seconds. A stopped process (SIGSTOP) accepts connections without ever
+    /// responding.
     package var isRunning: Bool {
-        get async { (try? await send("GET", "/health")) != nil }
+        get async {
+            let client = Self(socket: socket, timeout: .seconds(3), program: program)
+            return (try? await client.send("GET", "/health")) != nil
+        }
     }
 
     // MARK: The list
@@ -68,7 +72,7 @@ package struct ServiceClient: Sendable {
 
     /// Returns entries of a timeline with a number greater than `number`, oldest first.
     package func timeline(_ id: String, after number: Int64 = 0, limit: Int = 10_000) async throws -> [Wire.Note] {
-        let target = Self.path(id) + "/timeline?after=\(number)&limit=\(limit)"
+        let target = try Self.path(id) + "/timeline?after=\(number)&limit=\(limit)"
         return try decode(Wire.Timeline.self, try await send("GET", target)).notes
     }
 
@@ -184,7 +188,14 @@ package struct ServiceClient: Sendable {
         }
     }
 
-    private static func path(_ id: String) -> String { "/downloads/" + escaped(id) }
+    /// Returns the path of a download. An empty component and dots would name another path (RFC 3986 §5.2.4).
+    private static func path(_ id: String) throws(TowlineError) -> String {
+        guard id.contains(where: { $0 != "." }) else {
+            throw TowlineError(
+                .unusableOption, "'\(id)' is neither the ID nor the name of a download. 'tow list' shows the IDs")
+        }
+        return "/downloads/" + escaped(id)
+    }
 
     private static func query(_ items: [(String, String)]) -> String {
         items.isEmpty ? "" : "?" + items.map { $0 + "=" + escaped($1) }.joined(separator: "&")

@@ -2,6 +2,8 @@ import FaultServer
 import Foundation
 import Testing
 
+@testable import tow
+
 /// Tests of the list of `towd` as `tow` prints and filters it, with built programs.
 struct ServiceListTests {
     private struct Row: Decodable {
@@ -56,6 +58,9 @@ struct ServiceListTests {
         }
         #expect(try await Self.rows(service, ["--only", "active"]).map(\.name) == ["a.bin"])
         #expect(try await Self.rows(service, ["--only", "downloading,paused", "-n", "1"]).count == 1)
+        #expect(try await Self.rows(service, ["--only", "Downloading, Paused"]).count == 2)
+        let none = try await service.tow(["list", "-n", "0"])
+        #expect(none.status == 2 && none.stderr.contains("--number"), "\(none.stderr)")
         let unknown = try await service.tow(["list", "--only", "running"])
         #expect(unknown.status != 0 && unknown.stderr.contains("downloading"), "\(unknown.stderr)")
         service.kill()
@@ -94,6 +99,11 @@ struct ServiceListTests {
             let shown = try await service.tow(["show", name])
             #expect(shown.status == 0, "\(name): \(shown.stderr)")
         }
+        // An unset variable of a script, and names of directories.
+        for word in ["", ".", ".."] {
+            let result = try await service.tow(["remove", word])
+            #expect(result.status == 2 && result.stderr.contains("'tow list' shows the IDs"), "\(result.stderr)")
+        }
         let ambiguous = try await service.tow(["cancel", "b.bin"])
         #expect(ambiguous.status != 0)
         let candidates = try await Self.rows(service).filter { $0.name == "b.bin" }
@@ -128,5 +138,14 @@ struct ServiceListTests {
         let shown = try await service.tow(["show", "fails.bin"]).text
         #expect(shown.contains("\nerror        \(url): \(short) (") && shown.contains("1 attempt failed"), "\(shown)")
         service.kill()
+    }
+
+    /// The reason of a retry begins with the URL too.
+    @Test func aReasonDoesNotRepeatTheURL() {
+        var download = WatchBench.download("a", .waiting)
+        download.reason = "http://a.test/fa: no response from the server. Try again later"
+        #expect(DownloadLines.shortReason(download) == "no response from the server")
+        download.reason = "limit: 1 per host"
+        #expect(DownloadLines.shortReason(download) == "limit: 1 per host")
     }
 }

@@ -66,4 +66,32 @@ struct ServicePlaceTests {
         #expect(result.text.hasPrefix("towd stopped."), "\(result.text) \(result.stderr)")
         service.kill()
     }
+
+    /// A stopped process accepts connections, but never responds.
+    @Test(.timeLimit(.minutes(2))) func aStoppedProcessIsNamed() async throws {
+        let place = try TestDirectory()
+        let service = try ServiceProcess(place)
+        #expect(try await service.tow(["list"]).status == 0)
+        let lock = try String(contentsOf: place.file("state/registry.lock"), encoding: .utf8)
+        let process = try #require(lock.split(separator: " ").first.flatMap { pid_t($0) })
+        #expect(Foundation.kill(process, SIGSTOP) == 0)
+        defer { service.kill() }
+        let words = ["--state", place.path("state")]
+        let start = ContinuousClock.now
+        let status = try await CommandRun(["service", "status"] + words).finish()
+        #expect(status.status == 1 && status.text.contains("process \(process) is towd"), "\(status.text)")
+        let stop = try await CommandRun(["service", "stop"] + words).finish()
+        #expect(stop.status == 1 && stop.stderr.contains("kill -KILL \(process)"), "\(stop.stderr)")
+        #expect(ContinuousClock.now - start < .seconds(55), "no command waits for the time limit of a request")
+    }
+
+    /// The path of a socket has at most 107 bytes (unix(7)).
+    @Test(.timeLimit(.minutes(2))) func aPathThatIsTooLongForASocketIsNamed() async throws {
+        let place = try TestDirectory()
+        let words = ["--state", place.path(String(repeating: "d", count: 120))]
+        let listed = try await CommandRun(["list"] + words).finish()
+        #expect(listed.status == 1 && listed.stderr.contains("towd is not running"), "\(listed.stderr)")
+        let added = try await CommandRun(["add", "--paused", "http://127.0.0.1:9/a"] + words).finish()
+        #expect(added.status == 1 && added.stderr.contains("--socket"), "\(added.stderr)")
+    }
 }

@@ -185,6 +185,15 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// A client that repeats a parameter expects both values to count.
+    @Test func aRepeatedParameterIsRefused() async throws {
+        let site = try await ServiceSite()
+        let answer = try await site.ask("GET", "/downloads?state=failed&state=finished")
+        #expect(answer.status == 400 && (answer.object["detail"] as? String)?.hasPrefix("state:") == true)
+        #expect(try await site.ask("GET", "/downloads?state=Failed,%20finished").status == 200)
+        try await site.stop()
+    }
+
     @Test func changesAreMadeAndClearedAndNothingElseIsTaken() async throws {
         let site = try await ServiceSite()
         let first = try await site.add("/1", ["startsPaused": true])

@@ -116,6 +116,10 @@ private final class Exchange {
     func perform(_ request: SocketExchange.Request, _ socket: String, _ limit: Limit)
         -> Result<SocketExchange.Answer, SocketExchange.Failure>
     {
+        // libcurl calls a path that is too long for a socket (unix(7), `sun_path`) a host without an address.
+        guard socket.utf8.count < MemoryLayout.size(ofValue: sockaddr_un().sun_path) else {
+            return .failure(.nobodyListens)
+        }
         guard CurlLibrary.initialisation == CURLE_OK, let handle = curl_easy_init() else {
             return .failure(.other(FailureTable.cannotStart))
         }

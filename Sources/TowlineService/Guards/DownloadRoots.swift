@@ -84,7 +84,8 @@ struct DownloadRoots: Sendable {
                 .unusableDestination,
                 """
                 invalid file name '\(TerminalSafeText.make(text))'. A name must be one path component of at most \
-                \(SafeFileName.maximumByteCount) bytes, without control characters and without a leading dot
+                \(SafeFileName.maximumByteCount) bytes, without control characters, without a leading dot and without \
+                \\ < > : " | ? *
                 """)
         }
         return text

@@ -31,6 +31,11 @@ struct RouteTable {
     }
 
     private static func checkParameters(_ request: Request, _ known: Set<String>) throws {
+        var given: Set<Substring> = []
+        if let again = request.uri.queryParameters.first(where: { !given.insert($0.key).inserted }) {
+            let name = TerminalSafeText.make(String(again.key), width: 60)
+            throw HTTPError(.badRequest, message: "\(name): the query parameter occurs more than once")
+        }
         guard let unknown = request.uri.queryParameters.first(where: { !known.contains(String($0.key)) }) else {
             return
         }

@@ -62,7 +62,7 @@ struct QueryReader {
     /// Returns the states of the filter `state`; empty for all states.
     func states() throws -> [ListedState] {
         try (text("state") ?? "").split(separator: ",").map { word in
-            guard let state = ListedState(String(word)) else {
+            guard let state = ListedState(word.filter { !$0.isWhitespace }.lowercased()) else {
                 throw HTTPError(
                     .badRequest,
                     message: "state: invalid value, expected a comma-separated list of these: "

@@ -27,15 +27,16 @@ struct DownloadLines {
     /// Returns the first sentence of the reason why a download failed, waits or is queued, without the URL, which the
     /// row shows, and without the details of the transport. `nil` without a reason.
     static func shortReason(_ download: Wire.Download) -> String? {
-        guard let error = download.error else {
-            return [.waiting, .queued].contains(download.state) ? download.reason : nil
-        }
-        var text = error.message[...]
+        let isHeldUp = [.waiting, .queued].contains(download.state)
+        guard let reason = download.error?.message ?? (isHeldUp ? download.reason : nil) else { return nil }
+        var text = reason[...]
         if text.hasPrefix("http://") || text.hasPrefix("https://"), let end = text.firstRange(of: ": ") {
             text = text[end.upperBound...]
         }
         // The words in parentheses are a message of the transport.
-        if error.networkFailure != nil, let detail = text.firstRange(of: " (") { text = text[..<detail.lowerBound] }
+        if download.error?.networkFailure != nil, let detail = text.firstRange(of: " (") {
+            text = text[..<detail.lowerBound]
+        }
         if let end = text.firstRange(of: ". ") { text = text[..<end.lowerBound] }
         return String(text)
     }

@@ -74,6 +74,7 @@ struct ListCommand: AsyncParsableCommand {
     var service: ServiceOptions
 
     func run() async throws {
+        if let number, number < 1 { throw UsageProblem("--number must be at least 1.", in: Self.self) }
         var left = number ?? Int.max
         var cursor: String?
         var isEmpty = true

@@ -130,12 +130,20 @@ struct Installation {
         // A towd that does not respond may still hold the lock, for example while it starts or ends.
         guard await service.client.isRunning || !Self.isFree(service.places.stateDirectory) else { return false }
         guard let process = Self.owner(of: service.places.stateDirectory) else {
+            let state = TerminalSafeText.make(service.places.stateDirectory)
+            guard !Self.isFree(service.places.stateDirectory) else {
+                throw TowlineError(
+                    .commandFailed,
+                    """
+                    the towd that listens on \(TerminalSafeText.make(service.places.socket)) does not use the state \
+                    directory \(state). Give its state directory with --state
+                    """)
+            }
             throw TowlineError(
                 .commandFailed,
                 """
-                the list of downloads in \(TerminalSafeText.make(service.places.stateDirectory)) is in use, but the \
-                process of towd was not found. It may run in a container, or another program may use the list. Stop \
-                it where it was started
+                the list of downloads in \(state) is in use, but the process of towd was not found. It may run in a \
+                container, or another program may use the list. Stop it where it was started
                 """)
         }
         kill(process, SIGTERM)
@@ -159,7 +167,7 @@ struct Installation {
 
     /// Returns the process ID of the `towd` that has locked the list, from the registry's lock file; `nil` if it
     /// was not found.
-    private static func owner(of stateDirectory: String) -> pid_t? {
+    static func owner(of stateDirectory: String) -> pid_t? {
         guard let text = TextFile.read(stateDirectory + "/registry.lock", limit: 4096),
             let process = text.split(separator: " ").first.flatMap({ pid_t($0) }), process > 1,
             TextFile.read("/proc/\(process)/comm", limit: 64) == "towd\n"

@@ -176,11 +176,15 @@ struct ServiceStatusCommand: AsyncParsableCommand {
             case .ours: file.path
             case .foreign: "\(file.path) (not written by 'tow service install')"
             }
-        let settings = try? await service.client.settings
+        let client = service.client
+        // Without this question, a process that does not respond costs a minute.
+        let settings: Wire.Settings? = if await client.isRunning { try? await client.settings } else { nil }
         let pages = settings?.pages ?? []
         let socket = service.places.socket
+        // The process may have just started, it may be stopped (SIGSTOP), or its socket is gone.
+        let holder = Installation.owner(of: service.places.stateDirectory).map { ", but process \($0) is towd" } ?? ""
         var lines = [
-            ("running", settings.map { "yes: towd \($0.version) at \(socket)" } ?? "no response at \(socket)"),
+            ("running", settings.map { "yes: towd \($0.version) at \(socket)" } ?? "no response at \(socket)\(holder)"),
             ("page", pages.isEmpty ? "none" : pages.joined(separator: ", ")), ("unit", unit),
         ]
         if let absence = manager.absence {
