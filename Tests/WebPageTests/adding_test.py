@@ -174,6 +174,64 @@ class Adding(PageTestCase):
         dismissed_by(lambda: self.browser.click("dialog footer .quiet"))
         self.assertEqual(self.links(), [])
 
+    def stored(self):
+        return self.browser.run("return JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
+
+    def test_no_secret_of_a_link_is_stored(self):
+        """Escape keeps the typed text; a reload keeps the links without their passwords."""
+        for text, link in (
+            (f"http://ann:CANARY@{FILES[7:]}/small/a.bin", f"http://ann@{FILES[7:]}/small/a.bin"),
+            (f"curl {FILES}/small/a.bin -H 'Cookie: CANARY' \\\n  -u ann:CANARY", f"{FILES}/small/a.bin"),
+        ):
+            self.browser.click("#add-button")
+            self.dialog()
+            self.browser.type(text)
+            self.assertNotIn("CANARY", self.stored())
+            self.browser.press("Escape")
+            self.no_dialog()
+            self.browser.click("#add-button")
+            self.dialog()
+            self.assertEqual(self.browser.run("return document.querySelector('#links').value"), text)
+            self.browser.reload()
+            self.listed()
+            self.browser.click("#add-button")
+            self.dialog()
+            self.assertEqual(self.links(), [link])
+            self.browser.click("dialog footer .quiet")
+            self.no_dialog()
+
+    def test_a_typed_folder_is_kept_and_shown_in_full(self):
+        folder = "/".join(f"a-rather-long-name-{number}" for number in range(12))
+        self.browser.press("a")
+        self.browser.click("[name=directory]")
+        self.browser.type(folder)
+        self.assertEqual(self.browser.texts("#folder-path"), [folder])
+        self.browser.press("Escape")
+        self.browser.reload()
+        self.listed()
+        self.browser.press("a")
+        self.dialog()
+        self.assertEqual(self.folder(), folder)
+        self.assertEqual(self.browser.texts("#folder-path"), [folder])
+        self.browser.click("dialog footer .quiet")
+
+    def test_links_of_another_page_wait_for_the_open_dialog(self):
+        bookmarklet = "location.hash = 'add=' + encodeURIComponent(arguments[0])"
+        typed, first, second = (f"{FILES}/small/{name}.bin" for name in ("typed", "first", "second"))
+        self.browser.press("a")
+        self.browser.type(typed)
+        self.browser.run(bookmarklet, first)
+        self.browser.wait("both links", "return document.querySelector('#links').value.includes(a0)", first)
+        self.assertEqual(self.links(), [typed, first])
+        self.assertTrue(self.browser.run("return document.querySelector('dialog .primary').disabled"))
+        self.browser.click("dialog footer .quiet")
+        self.no_dialog()
+        self.browser.press("s")
+        self.dialog()
+        self.browser.run(bookmarklet, second)
+        self.browser.click("dialog .dialog-close")
+        self.browser.wait("the other dialog", "return document.querySelector('#links')?.value.includes(a0)", second)
+
     def test_the_folder_is_always_shown(self):
         for typed in ("films", ""):
             self.browser.press("a")

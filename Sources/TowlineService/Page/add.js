@@ -82,7 +82,11 @@ export class Adding {
    * text that contained the links, as `read` returns it.
    */
   open(links = [], { foreign = false, found = undefined } = {}) {
-    if (isDialogOpen()) return;
+    if (this.dialog && links.length) return this.dialog.append(links, foreign);
+    const other = document.querySelector("dialog[open]");
+    // Links of another page wait until the dialog is closed.
+    if (other && links.length) other.addEventListener("close", () => this.open(links, { foreign, found }), { once: true });
+    if (other) return;
     this.dialog = new AddDialog(this.store, links, foreign, found);
     this.dialog.handle.closed.then(() => (this.dialog = undefined));
   }
@@ -112,14 +116,16 @@ class AddDialog {
     this.problem = element("p", { class: "field-note", role: "alert" });
     this.send = element("button", { type: "submit", class: "primary", form: "add-form" });
     const dismiss = element("button", { type: "button", class: "quiet" }, t("dismiss"));
-    const folder = element("input", {
+    /** The complete path of a folder that is longer than its field. */
+    this.path = element("p", { id: "folder-path", class: "field-note good", hidden: true, dir: "ltr" });
+    this.folder = element("input", {
       type: "text", name: "directory", ...unfilled, value: recall("directory", ""), placeholder: t("defaultIs", { value: t("downloadsFolder") }),
     });
     this.form = element(
       "form", { id: "add-form" },
       element("label", { class: "field" }, element("span", {}, t("links")), this.links), this.count, this.list, this.offer,
       // Always visible, because the last folder is used again.
-      element("label", { class: "field" }, element("span", {}, t("add.directory")), folder), this.options(), this.secrets, this.problem);
+      element("label", { class: "field" }, element("span", {}, t("add.directory")), this.folder), this.path, this.options(), this.secrets, this.problem);
     if (!given) this.restore(draft);
     this.handle = openDialog({ title: t("addLinks"), className: "add", content: [this.form], buttons: [dismiss, this.send] });
     dismiss.addEventListener("click", () => {
@@ -172,11 +178,11 @@ class AddDialog {
     const links = `${this.others}${this.links.value}`;
     const options = {};
     for (const field of this.form.elements) {
-      if (!field.name || secretFields.includes(field.name) || field.name === "directory") continue;
+      if (!field.name || secretFields.includes(field.name)) continue;
       if (field.type === "checkbox") options[field.name] = field.checked;
       else options[field.name] = field.value;
     }
-    rememberDraft({ links, options });
+    rememberDraft({ links, options }, { links: withoutSecrets(links), options });
   }
 
   /** Forgets the links of this dialog: they were added, or the user dismissed them. */
@@ -192,7 +198,11 @@ class AddDialog {
     }
   }
 
-  append(links) {
+  append(links, foreign = false) {
+    if (foreign) {
+      this.waits = true;
+      this.wait();
+    }
     this.links.value = `${this.links.value.trimEnd()}\n${links.join("\n")}\n`.trimStart();
     this.keep();
     this.reading.look();
@@ -259,6 +269,8 @@ class AddDialog {
     // A name and a checksum apply to a single file only.
     for (const name of ["name", "checksum"]) this.form.elements[name].disabled = found.length > 1;
     setText(this.secrets, this.secretsSent(found));
+    setText(this.path, this.folder.value);
+    this.path.hidden = this.folder.scrollWidth <= this.folder.clientWidth;
   }
 
   /** Lists the links, unless the field already contains them one per line, and the lines without a link. */
@@ -360,6 +372,12 @@ export function batchLength(wanted, start) {
     length += 1;
   }
   return length;
+}
+
+/** The text of the links for the storage: without passwords, and commands as their links. */
+function withoutSecrets(text) {
+  const links = /^\s*(?:[$#>%]\s*)?(?:curl|wget)\s/m.test(text) ? linksIn(text).join("\n") : text;
+  return links.replace(/(https?:\/\/[^\s/?#:@]*):[^\s/?#]*@/gi, "$1@");
 }
 
 function decode(text) {

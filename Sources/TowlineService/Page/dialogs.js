@@ -35,8 +35,10 @@ export function openDialog({ title, content, buttons = [], className = "", dismi
   close.addEventListener("click", () => dialog.close());
   dialog.addEventListener("cancel", (event) => dismissible || event.preventDefault());
   dialog.addEventListener("pointerdown", (event) => {
-    // A press on the backdrop closes the dialog. A press that begins inside and moves out does not.
-    if (event.target === dialog && dismissible) dialog.close();
+    // A press on the backdrop closes the dialog. A press on its scroll bar, or that begins inside and moves out, does not.
+    const { left, right, top, bottom } = dialog.getBoundingClientRect();
+    const isInside = event.clientX >= left && event.clientX <= right && event.clientY >= top && event.clientY <= bottom;
+    if (event.target === dialog && !isInside && dismissible) dialog.close();
   });
   dialog.addEventListener("close", () => {
     dialog.remove();

@@ -22,8 +22,11 @@ export function remember(key, value) {
   }
 }
 
-/** Returns the object that `rememberDraft` stored in this tab, or an empty object. */
+let draft;
+
+/** Returns the object of `rememberDraft`, or an empty object. */
 export function recallDraft() {
+  if (draft) return draft;
   try {
     return JSON.parse(sessionStorage.getItem(`${prefix}draft`)) ?? {};
   } catch {
@@ -31,11 +34,12 @@ export function recallDraft() {
   }
 }
 
-/** Stores an object for this tab, also across a reload; `undefined` removes it. */
-export function rememberDraft(draft) {
+/** Keeps `value` for this tab, and stores `stored` for the time after a reload; `undefined` removes both. */
+export function rememberDraft(value, stored = value) {
+  draft = value;
   try {
-    if (draft === undefined) sessionStorage.removeItem(`${prefix}draft`);
-    else sessionStorage.setItem(`${prefix}draft`, JSON.stringify(draft));
+    if (value === undefined) sessionStorage.removeItem(`${prefix}draft`);
+    else sessionStorage.setItem(`${prefix}draft`, JSON.stringify(stored));
   } catch {
     // Storage is disabled or full.
   }
