@@ -91,6 +91,27 @@ class Assistive(PageTestCase):
         self.no_dialog()
         self.check("selection")
 
+    def test_nothing_serious_is_found_in_the_other_dialogs(self):
+        self.expected_complaints = ("401",)
+        root = self.service.call("GET", "settings")["downloadsDirectory"]
+        self.service.add(f"{FILES}/small/lost.bin", directory="gone", startsPaused=True)
+        row = self.row("lost.bin")
+        os.rmdir(f"{root}/gone")
+        self.browser.click(f"{row} [data-do=primary]")
+        self.wait_state(row, "failed")
+        self.browser.wait("the offer", "return !document.querySelector('#lost').hidden")
+        self.check("folder-offer")
+        self.browser.click("#lost button")
+        self.dialog()
+        self.check("folder")
+        self.browser.press("Escape")
+        self.no_dialog()
+        self.browser.call("DELETE", "/cookie")
+        self.browser.open("about:blank")
+        self.browser.open(ADDRESS)
+        self.dialog()
+        self.check("sign-in")
+
     def test_the_list_is_a_grid_that_says_where_one_is(self):
         self.service.add(*[f"{FILES}/small/{number:02}.bin" for number in range(30)], startsPaused=True)
         self.row("00.bin")

@@ -40,6 +40,16 @@ class SigningIn(PageTestCase):
         self.browser.wait("the answer", "return performance.getEntriesByType('resource').some(({ name, responseEnd }) => name.endsWith('session') && responseEnd)")
         self.assertNotIn(path, self.browser.texts("dialog")[0])
 
+    def test_a_link_signs_in_a_page_that_asks_for_the_token(self):
+        self.expected_complaints = ("401",)
+        self.sign_out()
+        self.browser.open(ADDRESS)
+        self.dialog()
+        # A link of the same page loads nothing.
+        self.browser.run("location.hash = arguments[0]", self.sign_in_fragment())
+        self.no_dialog()
+        self.listed()
+
     def test_blocked_cookies_are_named(self):
         other = Browser(preferences={"profile.default_content_setting_values.cookies": 2})
         self.addCleanup(other.close)
@@ -88,6 +98,19 @@ class Phone(PageTestCase):
         self.assertGreater(state, 0.95 * line)
         self.picture("phone-waiting")
 
+    def test_a_long_reason_is_shown_in_full(self):
+        self.service.add("http://127.0.0.1:1/a-waiting-download-with-a-long-name.bin")
+        self.service.add(f"{FILES}/missing/failed.bin", maximumTries=1)
+        waits, failed = self.row("a-waiting-download-with-a-long-name.bin"), self.row("failed.bin")
+        self.wait_state(waits, "waiting")
+        self.wait_state(failed, "failed")
+        self.picture("phone-reasons")
+        for row in (waits, failed):
+            cut = "const state = document.querySelector(`${arguments[0]} .state`); return [state.innerText, state.scrollHeight - state.clientHeight, state.scrollWidth - state.clientWidth]"
+            text, *rest = self.browser.run(cut, row)
+            self.assertEqual(rest, [0, 0], text)
+            self.assertFalse(self.browser.run("const row = document.querySelector(arguments[0]); return row.scrollHeight > row.clientHeight", row))
+
     def test_filters_show_that_there_are_more(self):
         edges = "return [...document.querySelector('.filter-row').classList].filter((name) => name.startsWith('more')).join()"
         self.browser.wait("the edge", f"return (() => {{ {edges} }})() === 'more-after'")
@@ -124,6 +147,45 @@ class Everyday(PageTestCase):
             self.browser.size(width, height)
             seen = f"{SEEN} return seen(document.querySelector(a0)) && document.documentElement.scrollWidth <= innerWidth"
             self.browser.wait(f"the row at {width} by {height}", seen, row)
+
+    def test_a_low_screen_reaches_every_part_of_menus_and_dialogs(self):
+        self.service.add(f"{FILES}/small/seen.bin", startsPaused=True)
+        row = self.row("seen.bin")
+        hidden = SEEN + """
+            const box = document.querySelector('dialog[open], [popover]:popover-open');
+            const parts = [...box.querySelectorAll('button, a, input, select, textarea, summary')].filter((each) => each.checkVisibility() && !each.disabled);
+            const outside = parts.filter((each) => !seen(each)).map((each) => each.outerHTML.slice(0, 80));
+            return outside.concat(box.scrollWidth > box.clientWidth ? 'wide' : []);"""
+        for width, height in ((320, 256), (640, 360)):
+            self.browser.size(width, height)
+            for opening in (f"{row} [data-do=menu]", "#limit-button", "#add-button", "#settings-button"):
+                self.browser.run("document.querySelector(arguments[0]).click()", opening)
+                self.browser.wait("it to open", "return document.querySelector('dialog[open], [popover]:popover-open')")
+                if opening == "#add-button":
+                    self.browser.run("document.querySelector('.options').open = true")
+                with self.subTest(size=(width, height), of=opening):
+                    self.assertEqual(self.browser.run(hidden), [])
+                self.browser.press("Escape")
+                self.browser.wait("it to close", "return !document.querySelector('dialog[open], [popover]:popover-open')")
+
+    def test_a_large_font_fits(self):
+        self.service.add(f"{FILES}/small/seen.bin", startsPaused=True)
+        row = self.row("seen.bin")
+        for width, height in ((390, 844), (1280, 860)):
+            self.browser.size(width, height)
+            self.browser.run("document.documentElement.style.fontSize = '200%'")
+            fits = f"{SEEN} return document.documentElement.scrollWidth <= innerWidth && seen(document.querySelector('#add-button')) && seen(document.querySelector(a0))"
+            self.browser.wait(f"the page to fit at {width}", fits, row)
+            apart = "return new Set([...document.querySelectorAll('.row')].map((each) => each.getBoundingClientRect().height)).size === 1 && document.querySelector('.row').offsetHeight === document.querySelector('.probe').offsetHeight"
+            self.browser.wait("rows of the new height", apart)
+            self.browser.run("document.documentElement.style.fontSize = ''")
+
+    def test_a_queued_download_names_the_limit(self):
+        before = self.service.call("GET", "settings")["maximumRunningPerHost"]
+        self.addCleanup(self.service.call, "PATCH", "settings", {"maximumRunningPerHost": before})
+        self.service.call("PATCH", "settings", {"maximumRunningPerHost": 1})
+        self.service.add(f"{FILES}/slow/first.bin", f"{FILES}/slow/second.bin")
+        self.browser.wait("the limit", "return document.querySelector(`${a0} .state`)?.textContent === 'Queued · limit: 1 per host'", self.row("second.bin"))
 
     def test_the_order_has_a_label(self):
         self.assertEqual(self.browser.run("return document.querySelector('#order').labels[0].innerText"), "Sort by")

@@ -217,6 +217,28 @@ class Tabs(PageTestCase):
         self.service.add(f"{FILES}/small/named.bin", startsPaused=True)
         self.row("named.bin")
 
+    def test_no_figure_of_a_silent_service_looks_current(self):
+        """The banner is visible also while the details cover a phone, and below a scrolled list."""
+        self.expected_complaints = ("ERR_", "Failed to load")
+        self.service.add(f"{FILES}/slow/silent.bin")
+        row = self.row("silent.bin")
+        self.wait_held(row, 0)
+        self.browser.click(f"{row} .name")
+        self.browser.wait("the rate", "return document.querySelector('.details .figures').innerText.includes('/s')")
+        self.gateway.cut()
+        self.browser.wait("the banner", BANNER)
+        current = self.browser.run("""
+            return [...document.querySelectorAll('.rate-now, .row .rate, .details .figures, .rate-words')]
+                .filter((each) => /[/]s/.test(each.textContent) && getComputedStyle(each).visibility !== 'hidden').map((each) => each.textContent)""")
+        self.assertEqual(current, [])
+        for width, height in ((390, 844), (320, 256)):
+            self.browser.size(width, height)
+            self.browser.run("scrollTo(0, 10000)")
+            seen = """
+                const banner = document.querySelector('#banner'), { left, top, width, height } = banner.getBoundingClientRect();
+                return banner.contains(document.elementFromPoint(left + width / 2, top + height / 2))"""
+            self.browser.wait(f"the banner at {width} by {height}", seen)
+
     def test_without_shared_workers_each_tab_has_its_stream(self):
         # The first page used another gateway. Its stream may stay open while the browser keeps the page for Back.
         gateway = Gateway()

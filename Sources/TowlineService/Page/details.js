@@ -77,7 +77,7 @@ export class Details {
     this.player = element("div", { class: "player" });
     this.map = new SegmentMap();
     this.canvas = element("canvas", { class: "graph", role: "img" });
-    this.rateWords = element("p", { class: "note" });
+    this.rateWords = element("p", { class: "note rate-words" });
     this.facts = element("dl", { class: "facts" });
     this.controls = new Controls(this.store, this.actions, this.id);
     this.timeline = new Timeline();
@@ -219,7 +219,8 @@ export class Details {
     if (download.remaining !== undefined && download.state === "downloading") {
       words.push(t("left", { time: duration(download.remaining) }));
     }
-    return words.join(" · ");
+    // Allow line breaks between the parts only.
+    return words.map((part) => part.replaceAll(" ", "\u00a0")).join(" · ");
   }
 
   showButtons(download) {

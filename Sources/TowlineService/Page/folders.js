@@ -80,7 +80,9 @@ export class LostFolders {
       "form", { id: "folder-form" },
       element("p", {}, t("folderText", { n: lost.length })),
       element("label", { class: "field" }, element("span", {}, t("newFolder")), field), problem);
-    const dialog = openDialog({ title: t("chooseFolder"), className: "small", content: [form], buttons: [send] });
+    const dismiss = element("button", { type: "button", class: "quiet" }, t("dismiss"));
+    const dialog = openDialog({ title: t("chooseFolder"), className: "small", content: [form], buttons: [dismiss, send] });
+    dismiss.addEventListener("click", () => dialog.close());
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       send.disabled = true;

@@ -19,7 +19,10 @@ export class List {
     this.openId = undefined;
     this.marker = element("div", { class: "drop-line", hidden: true, role: "presentation" });
     scroller.addEventListener("scroll", () => this.schedule(), { passive: true });
-    new ResizeObserver(() => this.measure()).observe(scroller);
+    /** Has the height of a row, which the style sheet gives in rem and which depends on the font size. */
+    this.probe = scroller.appendChild(element("div", { class: "probe" }));
+    const observer = new ResizeObserver(() => this.measure());
+    for (const each of [scroller, this.probe]) observer.observe(each);
     rows.addEventListener("click", (event) => this.clicked(event));
     rows.addEventListener("focusin", (event) => this.focused(event));
     rows.addEventListener("contextmenu", (event) => this.contextMenu(event));
@@ -29,12 +32,9 @@ export class List {
     this.measure();
   }
 
-  /** Measures the row height, which the style sheet gives in rem and which depends on the font size. */
+  /** Measures the row height. */
   measure() {
-    const probe = element("div", { class: "row probe" });
-    this.scroller.append(probe);
-    this.height = probe.getBoundingClientRect().height || 72;
-    probe.remove();
+    this.height = this.probe.getBoundingClientRect().height || 72;
     for (const row of this.shown.values()) row.top = undefined;
     this.render();
   }

@@ -21,7 +21,7 @@ import { Reordering } from "./reorder.js";
 import { Settings } from "./settings.js";
 import { Store } from "./store.js";
 
-const narrow = matchMedia("(max-width: 899px)");
+const narrow = matchMedia("(max-width: 56.1875rem)");
 const streamPatience = 1500;
 const listPatience = 2500;
 
@@ -238,7 +238,11 @@ async function begin() {
 /** Signs in with a code or token from the URL, and opens the dialog with links from the URL. */
 async function arrive() {
   const { proof, text } = takeFragment();
-  if (proof) await api.signIn(proof).catch((problem) => announce(problem.status === 401 ? t("usedLink") : problemText(problem), "bad"));
+  if (proof) {
+    await api.signIn(proof).then(
+      () => byId("sign-in")?.closest("dialog").close(),
+      (problem) => announce(problem.status === 401 ? t("usedLink") : problemText(problem), "bad"));
+  }
   if (proof || !live.source) await begin();
   if (!text) return;
   await asking;

@@ -23,6 +23,7 @@ export function stateText(download) {
     case "finished":
       return finishedText(download, state);
     case "queued":
+      return download.reason ? `${state} · ${download.reason}` : state;
     case "connecting":
     case "paused":
       return download.reason ? `${state} · ${brief(download.reason)}` : state;

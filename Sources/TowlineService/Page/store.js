@@ -9,6 +9,8 @@ const nextPages = 1000;
 const readAhead = 10_000;
 const samples = 240;
 const justNow = 10_000;
+/** Milliseconds after which the list is read again for the reasons of queued downloads. */
+const reasonsAfter = 1000;
 
 export class Store {
   constructor() {
@@ -145,7 +147,16 @@ export class Store {
     // A small file may finish before its first event: report an unknown download that ended just now.
     const isNews = old ? old.state !== download.state : Date.now() - (download.endedAt ?? 0) < justNow;
     if (isNews) this.tell("moved", download);
+    // The event precedes the decision which downloads start, so it lacks the limit that keeps this one queued.
+    if (download.state === "queued" && !download.reason && old?.state !== "queued") this.reloadSoon();
     this.mark(download.id);
+  }
+
+  reloadSoon() {
+    this.reloading ??= setTimeout(() => {
+      this.reloading = undefined;
+      this.reload();
+    }, reasonsAfter);
   }
 
   rank(download, isIn) {
