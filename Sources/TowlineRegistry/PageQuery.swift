@@ -33,12 +33,9 @@ struct PageQuery {
             arguments += [group]
         }
         for word in (query.text ?? "").lowercased().split(whereSeparator: \.isWhitespace) {
-            // File names may be in either Unicode form; `url_key` has the composed form.
-            let (composed, decomposed) = (
-                word.precomposedStringWithCanonicalMapping, word.decomposedStringWithCanonicalMapping
-            )
-            conditions.append("(instr(name_key, ?) > 0 OR instr(name_key, ?) > 0 OR instr(url_key, ?) > 0)")
-            arguments += [composed, decomposed, composed]
+            let (condition, forms) = PageQuery.contains(String(word))
+            conditions.append(condition)
+            arguments += StatementArguments(forms)
         }
         let direction = query.descending ? " DESC" : ""
         let condition = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
@@ -47,6 +44,28 @@ struct PageQuery {
             ORDER BY \(query.order.columns.map { $0 + direction }.joined(separator: ", ")) LIMIT ?
             """
         self.arguments = arguments + [PageQuery.limit(query) + 1]
+    }
+
+    /// Letters with several lower-case forms, and the form that a search finds all of them by. `order.js` has the same.
+    private static let letterForms = [("ß", "ss"), ("ς", "σ"), ("i\u{307}", "i")]
+
+    /// Returns the condition that a name or URL contains a word in lower case, and the arguments of the condition.
+    private static func contains(_ word: String) -> (condition: String, arguments: [String]) {
+        let folded = letterForms.reduce(word) { text, form in
+            text.replacingOccurrences(of: form.0, with: form.1, options: .literal)
+        }
+        // SQLite replaces only the letters that can matter, because it reads all rows.
+        let needed = letterForms.filter { folded.contains($0.1) }
+        func column(_ name: String) -> String {
+            needed.reduce(name) { "replace(\($0), '\($1.0)', '\($1.1)')" }
+        }
+        let (name, url) = (column("name_key"), column("url_key"))
+        // File names may be in either Unicode form; `url_key` has the composed form.
+        let composed = folded.precomposedStringWithCanonicalMapping
+        return (
+            "(instr(\(name), ?) > 0 OR instr(\(name), ?) > 0 OR instr(\(url), ?) > 0)",
+            [composed, folded.decomposedStringWithCanonicalMapping, composed]
+        )
     }
 
     /// A filter that leaves so few rows that sorting them is faster than a scan of the order's index.

@@ -107,6 +107,22 @@ import TowlineEngine
         #expect(try await order(registry) { $0.text = "secret" }.isEmpty)
     }
 
+    /// A letter with several lower-case forms is found in each of them.
+    @Test func searchIgnoresTheFormsOfLetters() async throws {
+        let registry = try await state.open()
+        _ = try await registry.add(
+            ["Straße", "ΟΔΟΣ.iso", "İzmir", "I\u{307}zmit"].enumerated().map {
+                Sample.download($0.offset, name: $0.element)
+            })
+        let texts = [
+            ("STRASSE", [0]), ("straße", [0]), ("οδος", [1]), ("ΟΔΟΣ", [1]), ("izmi", [2, 3]), ("İZMİT", [3]),
+        ]
+        for (text, numbers) in texts {
+            let found = try await order(registry) { ($0.text, $0.order) = (text, .added) }
+            #expect(Set(found.map(\.id)) == Set(numbers.map { Sample.id($0) }), "\(text)")
+        }
+    }
+
     @Test func aCursorOfAnotherOrderIsRefused() async throws {
         let registry = try await state.open()
         _ = try await registry.add((0..<5).map { Sample.download($0) })

@@ -2,6 +2,7 @@
 
 import os
 import unittest
+import urllib.parse
 
 from browser import Browser
 from support import ADDRESS, FILES, TOKEN, PageTestCase
@@ -179,6 +180,18 @@ class Everyday(PageTestCase):
             apart = "return new Set([...document.querySelectorAll('.row')].map((each) => each.getBoundingClientRect().height)).size === 1 && document.querySelector('.row').offsetHeight === document.querySelector('.probe').offsetHeight"
             self.browser.wait("rows of the new height", apart)
             self.browser.run("document.documentElement.style.fontSize = ''")
+
+    def test_letters_are_found_in_any_case(self):
+        names = {"Straße.bin": ("STRASSE", "straße"), "ΟΔΟΣ.bin": ("οδος", "ΟΔΟΣ"), "İzmir.bin": ("izmir", "İZMİR")}
+        for name, texts in names.items():
+            id = self.service.add(f"{FILES}/small/{urllib.parse.quote(name)}", startsPaused=True)[0]["id"]
+            self.row(name)
+            for text in texts:
+                with self.subTest(name, text=text):
+                    found = self.service.call("GET", f"downloads?text={urllib.parse.quote(text)}")["downloads"]
+                    self.assertEqual([each["id"] for each in found], [id])
+                    script = "return import('./page/order.js').then(({ fits }) => fits(arguments[0], { states: [], group: '', text: arguments[1] }))"
+                    self.assertTrue(self.browser.run(script, found[0] if found else {"url": f"{FILES}/{name}"}, text))
 
     def test_a_queued_download_names_the_limit(self):
         before = self.service.call("GET", "settings")["maximumRunningPerHost"]
