@@ -281,8 +281,9 @@ public struct Download: Sendable, Identifiable, Hashable {
     /// No file is moved: the file, or the part file and the journal, must already be in the new directory. The download
     /// then resumes with the bytes downloaded so far.
     ///
-    /// - Throws: `illegalTransition` if the download is running, or if its files are still in the old directory;
-    ///   `destinationBusy` if another download has the same URL in the new directory.
+    /// - Throws: `illegalTransition` if the download is running, or if its files are still in the old directory, or if
+    ///   a finished file is not in the new directory; `destinationBusy` if another download has the same URL or an
+    ///   unfinished file of the same name in the new directory.
     public func setDirectory(_ directory: URL) async throws(TowlineError) {
         try await manager.perform(.setDirectory(directory), on: id)
     }

@@ -28,6 +28,73 @@ import Testing
         #expect(directories == [place, place], "\(list.text)")
     }
 
+    /// No error lets a download start over, or use the files of another one.
+    @Test func aDirectoryWithoutTheFilesIsRefused() async throws {
+        let server = try await FaultServer.start([
+            "/slow.bin": Resource(length: 64 << 20, seed: 7, rate: 1 << 20),
+            "/other/slow.bin": Resource(length: 32 << 20, seed: 8, rate: 1 << 20),
+            "/small.bin": Resource(length: 1000),
+        ])
+        let directory = try TestDirectory()
+        let service = try ServiceProcess(directory)
+        defer { service.kill() }
+        let files = FileManager.default
+        func add(_ path: String, to folder: String) async throws -> String {
+            let added = try await service.tow(["add", "--json", "-d", folder, server.url(path)])
+            return try #require(added.objects.first?["id"] as? String, "\(added.stderr)")
+        }
+        func shown(_ id: String) async throws -> [String: Any] {
+            try #require(try await service.tow(["show", "--json", id]).objects.first)
+        }
+        func pause(_ id: String) async throws {
+            while (try await shown(id)["heldBytes"] as? Int ?? 0) < 1 << 20 {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            _ = try await service.tow(["pause", id])
+        }
+        let slow = try await add("/slow.bin", to: "a")
+        try await pause(slow)
+        let other = try await add("/other/slow.bin", to: "b")
+        try await pause(other)
+        let small = try await add("/small.bin", to: "c")
+        while try await shown(small)["state"] as? String != "finished" { try await Task.sleep(for: .milliseconds(50)) }
+
+        try files.moveItem(atPath: directory.path("downloads/a"), toPath: directory.path("downloads/moved"))
+        let mistyped = try await service.tow(["move", slow, "movd"])
+        #expect(mistyped.status == 1 && mistyped.stderr.contains("movd does not exist"), "\(mistyped.stderr)")
+        #expect(!files.fileExists(atPath: directory.path("downloads/movd")))
+        let used = try await service.tow(["move", slow, "b"])
+        #expect(used.status == 1 && used.stderr.contains("another download"), "\(used.stderr)")
+        try files.createDirectory(atPath: directory.path("downloads/d"), withIntermediateDirectories: true)
+        try files.moveItem(
+            atPath: directory.path("downloads/c/small.bin"), toPath: directory.path("downloads/small.bin"))
+        let missing = try await service.tow(["move", small, "d"])
+        #expect(missing.status == 1 && missing.stderr.contains("small.bin is not in"), "\(missing.stderr)")
+        for (id, folder) in [(slow, "moved"), (small, directory.path("downloads"))] {
+            let moved = try await service.tow(["move", id, folder])
+            #expect(moved.status == 0, "\(moved.stderr)")
+        }
+        #expect(try await shown(slow)["heldBytes"] as? Int ?? 0 >= 1 << 20)
+        await server.stop()
+    }
+
+    /// A download that waits for its next attempt moves too.
+    @Test func aWaitingDownloadMoves() async throws {
+        let directory = try TestDirectory()
+        let service = try ServiceProcess(directory)
+        defer { service.kill() }
+        let added = try await service.tow(["add", "--json", "-d", "a", "http://127.0.0.1:1/waits.bin"])
+        let id = try #require(added.objects.first?["id"] as? String)
+        func state() async throws -> String? {
+            try await service.tow(["show", "--json", id]).objects.first?["state"] as? String
+        }
+        while try await state() != "waiting" { try await Task.sleep(for: .milliseconds(50)) }
+        let moved = try await service.tow(["move", id, "b"])
+        #expect(moved.status == 0, "\(moved.stderr)")
+        let now = try await state()
+        #expect(now != "paused" && now != "failed", "\(now ?? "none")")
+    }
+
     /// systemd starts towd again after 6 (a port or a disk may be free a moment later), and not after 78 and 2.
     @Test(arguments: [("state", 78), ("newer list", 78), ("port", 6), ("option", 2)])
     func theStatusSaysIfARestartHelps(_ cause: String, _ status: Int32) async throws {

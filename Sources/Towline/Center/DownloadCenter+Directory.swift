@@ -3,13 +3,30 @@ import TowlineCore
 import TowlineEngine
 
 extension DownloadCenter {
-    /// Changes the directory of a download without a transfer. Moves no file: the file, or the part file and the
+    /// Changes the directory of a download that does not run. Moves no file: the file, or the part file and the
     /// journal, must already be in the new directory. The present directory lets the download continue there although
     /// another disk is mounted there now.
     ///
-    /// - Throws: `illegalTransition` if the download runs, or if its files are still in the old directory;
-    ///   `destinationBusy` if another download has the same URL in the new directory. Nothing is changed then.
+    /// - Throws: `illegalTransition` if the download runs, or if its files are still in the old directory, or if a
+    ///   finished file is not in the new directory; `destinationBusy` if another download has the same URL or an
+    ///   unfinished file of the same name in the new directory. Nothing is changed then.
     func setDirectory(_ id: DownloadID, _ directory: URL) async throws(TowlineError) {
+        guard let download = running.all.first(where: { $0.id == id }), download.isWaiting else {
+            return try await changeDirectory(id, directory)
+        }
+        // A download that waits for its next attempt keeps its part file open.
+        try await pause(id)
+        await running.run(of: download)?.value
+        do throws(TowlineError) {
+            try await changeDirectory(id, directory)
+        } catch {
+            try? await resume(id)
+            throw error
+        }
+        try await resume(id)
+    }
+
+    private func changeDirectory(_ id: DownloadID, _ directory: URL) async throws(TowlineError) {
         await locks.acquire(id)
         defer { locks.release(id) }
         while let claim = running.claim(of: id) { await claim.value }
@@ -31,6 +48,7 @@ extension DownloadCenter {
                 """)
         }
         var request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
+        try await checkFiles(of: record, request, in: path)
         request.setDirectory(directory, insteadOf: record.directory)
         request.fileSystem = nil
         let identity = try request.identity()
@@ -51,6 +69,34 @@ extension DownloadCenter {
 }
 
 extension DownloadCenter {
+    /// Throws an error if a finished file is not in the directory `path`, or if another download has an unfinished file
+    /// of this name there.
+    private func checkFiles(
+        of record: RegisteredDownload, _ request: DownloadRequest, in path: String
+    ) async throws(TowlineError) {
+        guard let name = record.name else { return }
+        let (shownName, shownPath) = (TerminalSafeText.make(name), TerminalSafeText.make(path))
+        if record.state == .finished {
+            var moved = record
+            moved.directory = path
+            let isDeleted = request.followUps.contains {
+                if case .unpack(_, deletesArchive: true) = $0 { true } else { false }
+            }
+            guard !isDeleted, await !files.hasFinished(moved) else { return }
+            throw TowlineError(
+                .illegalTransition,
+                "\(shownName) is not in \(shownPath). Move the file there, then repeat the command")
+        }
+        let others = try await registry.downloads(named: name, limit: 1000)
+        let isUsed = others.contains {
+            $0.id != record.id && $0.directory == path && ![.finished, .cancelled].contains($0.state)
+        }
+        guard isUsed else { return }
+        throw TowlineError(
+            .destinationBusy,
+            "another download saves \(shownName) in \(shownPath). Choose another directory, or remove that download")
+    }
+
     /// Lets a download continue on the disk that is mounted at its directory now. The caller holds the lock of the
     /// request.
     private func continueHere(_ record: RegisteredDownload) async throws(TowlineError) {

@@ -123,7 +123,7 @@ struct DownloadRoutes: Sendable {
         _ change: Wire.Change, to download: Download, _ context: ServiceContext
     ) async throws {
         if let directory = change.directory {
-            let path = try roots.directory(directory)
+            let path = try await self.directory(directory, for: download)
             try await download.setDirectory(URL(fileURLWithPath: path, isDirectory: true))
         }
         if let priority = change.priority { try await download.setPriority(try DownloadRequest.priority(priority)) }
@@ -145,6 +145,24 @@ struct DownloadRoutes: Sendable {
         if let metadata = change.metadata { try await download.setMetadata(try DownloadRequest.metadata(metadata)) }
         try await applyLink(change, to: download, context)
         try await applyPlace(change, to: download)
+    }
+
+    /// Returns the new directory of a download. Creates it only if the download has not begun: otherwise a mistyped
+    /// path would let the download start over there.
+    private func directory(_ text: String, for download: Download) async throws -> String {
+        let path = try roots.directory(text, creating: false)
+        guard !FileManager.default.fileExists(atPath: path) else { return path }
+        let snapshot = try await download.snapshot
+        let hasBegun = snapshot.completeLength != nil || snapshot.heldBytes > 0 || snapshot.state == .finished
+        guard !hasBegun else {
+            throw TowlineError(
+                .unusableDestination,
+                """
+                the directory \(TerminalSafeText.make(path)) does not exist. Move the files of the download there \
+                first, or check the path
+                """)
+        }
+        return try roots.directory(text)
     }
 
     private func applyLink(
