@@ -102,6 +102,20 @@ import TowlineWire
 
     /// A disconnected client must not keep its priority over other clients.
     @Test(.timeLimit(.minutes(1)))
+    func aPausedDownloadGivesTheBytesThatItHas() async throws {
+        let site = try await ServiceSite(["/film.mp4": Resource(Self.version)], rate: 1_500_000)
+        let id = try await site.add("/film.mp4", ["connections": 1])
+        try await site.wait(id) { $0.heldBytes > 200_000 }
+        _ = try await site.ask("POST", "/downloads/\(id)/pause")
+        try await site.wait(id, for: .paused)
+        let first = try await get(site, id, ["Range": "bytes=1000-1999"])
+        #expect(first.status == 206 && Array(first.body) == Self.version.content.bytes(in: 1000..<2000))
+        let missing = try await get(site, id, ["Range": "bytes=15000000-15000999"])
+        #expect(missing.status == 409 && String(decoding: missing.body, as: UTF8.self).contains("Resume the download"))
+        try await site.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1)))
     func aPlayerThatLeavesIsForgotten() async throws {
         let gate = Gate()
         let site = try await ServiceSite([

@@ -68,6 +68,22 @@ import TowlineTesting
         }
     }
 
+    @Test(arguments: [true, false]) func removingWithFilesRemovesTheOldFile(_ isPaused: Bool) async throws {
+        try await withScene { scene in
+            let downloader = try await scene.downloader()
+            let download = try await downloader.add(scene.request)
+            let file = try await download.file
+            scene.change(bytesPerSecond: 100_000)
+            try await download.refetch()
+            try await download.reaches { $0.state == .downloading && $0.heldBytes > 0 }
+            if isPaused { try await download.pause() }
+            try await download.remove(deletingFiles: true)
+            let names = try FileManager.default.contentsOfDirectory(atPath: scene.root.path)
+            #expect(names == ["state"], "nothing of \(file.lastPathComponent) is left")
+            await downloader.close()
+        }
+    }
+
     @Test func theOldFileStaysIfTheServerHasNoneAnyMore() async throws {
         try await withScene { scene in
             let downloader = try await scene.downloader()

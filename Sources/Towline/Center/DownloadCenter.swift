@@ -283,8 +283,7 @@ final class DownloadCenter: Sendable {
             let record = try await list.record(id)
             guard running.isFree(id) else { continue }
             do throws(TowlineError) {
-                if deletingFiles, record.state == .finished { try await files.removeFinished(record) }
-                if deletingFiles, record.state != .finished { await scheduler.journals.discard(record) }
+                if deletingFiles { try await removeFiles(of: record) }
                 isRemoved = try await registry.remove([id], onlyFrom: record.state) != [.otherState]
             } catch {
                 await scheduler.beginFollowUps(id)
@@ -292,6 +291,13 @@ final class DownloadCenter: Sendable {
             }
         }
         await scheduler.forget(id)
+    }
+
+    private func removeFiles(of record: RegisteredDownload) async throws(TowlineError) {
+        let isFinished = record.state == .finished
+        if !isFinished { await scheduler.journals.discard(record) }
+        // A file that is downloaded again is there until the new one is complete.
+        if isFinished || StoredRequest.request(of: record).replacesOwnFile { try await files.removeFinished(record) }
     }
 
     /// Moves a download in the queue to the position before `other`, or behind all downloads of its priority if `other`

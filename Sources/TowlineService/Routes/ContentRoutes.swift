@@ -24,7 +24,9 @@ struct ContentRoutes: Sendable {
                     message: "the content cannot be read because the directory of this file was removed or is outside"
                         + " the downloads directories of towd. Restore the directory, or allow it with --downloads")
             }
-            return try Self.answer(request, try await content(download), named: snapshot.name ?? "")
+            return try await Self.answer(
+                request, try await content(download), named: snapshot.name ?? "",
+                isStopped: snapshot.isOver || snapshot.state == .paused)
         }
     }
 
@@ -47,7 +49,9 @@ struct ContentRoutes: Sendable {
         }
     }
 
-    private static func answer(_ request: Request, _ content: DownloadContent, named name: String) throws -> Response {
+    private static func answer(
+        _ request: Request, _ content: DownloadContent, named name: String, isStopped: Bool
+    ) async throws -> Response {
         var headers = fields(for: name)
         let tag = content.version.map { "\"" + Self.tag($0) + "\"" }
         headers[.eTag] = tag
@@ -60,8 +64,10 @@ struct ContentRoutes: Sendable {
         let asked = condition == nil || condition == tag ? request.headers[.range] : nil
         switch RangeField(asked, length: length) {
         case .whole:
+            if isStopped, length > 0 { try await check(content, at: 0) }
             return Response(status: .ok, headers: headers, body: body(content, 0..<length, length, request))
         case .part(let range):
+            if isStopped { try await check(content, at: range.lowerBound) }
             headers[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
             return Response(
                 status: .partialContent, headers: headers,
@@ -72,6 +78,13 @@ struct ContentRoutes: Sendable {
                 message: "the requested range is beyond the end of the file."
                     + " Request a range within its \(length) bytes")
         }
+    }
+
+    /// Throws `illegalTransition` if a download that does not run does not have the byte at `offset`: a status is
+    /// clearer than a response that is cut off.
+    private static func check(_ content: DownloadContent, at offset: Int64) async throws {
+        var bytes = content.bytes(in: offset..<(offset + 1)).makeAsyncIterator()
+        _ = try await bytes.next()
     }
 
     private static func body(
