@@ -85,7 +85,8 @@ export class Adding {
     if (this.dialog && links.length) return this.dialog.append(links, foreign);
     const other = document.querySelector("dialog[open]");
     // Links of another page wait until the dialog is closed.
-    if (other && links.length) other.addEventListener("close", () => this.open(links, { foreign, found }), { once: true });
+    const again = () => this.open(links, { foreign, found });
+    if (other && links.length) other.addEventListener("close", again, { once: true });
     if (other) return;
     this.dialog = new AddDialog(this.store, links, foreign, found);
     this.dialog.handle.closed.then(() => (this.dialog = undefined));

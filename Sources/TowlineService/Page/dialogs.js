@@ -35,7 +35,8 @@ export function openDialog({ title, content, buttons = [], className = "", dismi
   close.addEventListener("click", () => dialog.close());
   dialog.addEventListener("cancel", (event) => dismissible || event.preventDefault());
   dialog.addEventListener("pointerdown", (event) => {
-    // A press on the backdrop closes the dialog. A press on its scroll bar, or that begins inside and moves out, does not.
+    // A press on the backdrop closes the dialog. A press on its scroll bar does not, and neither does a press that
+    // begins inside and moves out.
     const { left, right, top, bottom } = dialog.getBoundingClientRect();
     const isInside = event.clientX >= left && event.clientX <= right && event.clientY >= top && event.clientY <= bottom;
     if (event.target === dialog && !isInside && dismissible) dialog.close();

@@ -81,7 +81,8 @@ export class LostFolders {
       element("p", {}, t("folderText", { n: lost.length })),
       element("label", { class: "field" }, element("span", {}, t("newFolder")), field), problem);
     const dismiss = element("button", { type: "button", class: "quiet" }, t("dismiss"));
-    const dialog = openDialog({ title: t("chooseFolder"), className: "small", content: [form], buttons: [dismiss, send] });
+    const buttons = [dismiss, send];
+    const dialog = openDialog({ title: t("chooseFolder"), className: "small", content: [form], buttons });
     dismiss.addEventListener("click", () => dialog.close());
     form.addEventListener("submit", async (event) => {
       event.preventDefault();

@@ -45,7 +45,10 @@ export function place(ids, byId, download, { order, descending }) {
 /** Letters with several lower-case forms, as in the service. */
 const letterForms = [["ß", "ss"], ["ς", "σ"], ["i\u0307", "i"]];
 
-const folded = (text) => letterForms.reduce((all, [form, letter]) => all.replaceAll(form, letter), text.toLowerCase().normalize("NFC"));
+function folded(text) {
+  const replaced = (all, [form, letter]) => all.replaceAll(form, letter);
+  return letterForms.reduce(replaced, text.toLowerCase().normalize("NFC"));
+}
 
 /** True if the download matches the query: each word of its text is in the name or the URL, as in the service. */
 export function fits(download, { states: wanted, group: name, text }) {
