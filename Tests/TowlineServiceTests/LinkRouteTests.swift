@@ -19,14 +19,14 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// 4 MiB is the size of the largest list of links that the page reads.
-    @Test(.timeLimit(.minutes(2))) func aTextMayHaveFourMiB() async throws {
+    /// 4 MiB is the size of the largest list of links that the page reads. Each quote has two bytes in JSON.
+    @Test(.timeLimit(.minutes(5))) func aTextMayHaveFourMiB() async throws {
         let site = try await ServiceSite()
-        let lines = String(repeating: "ab\n", count: (4 << 20) / 3)
+        let lines = String(repeating: String(repeating: "\"", count: 2047) + "\n", count: 2047)
         let answer = try await site.ask("POST", "/links", ["text": lines])
+        #expect(answer.status == 200)
         let found = try JSONDecoder().decode(Wire.FoundLinks.self, from: answer.body)
-        #expect(found.linesWithoutLinkCount == (4 << 20) / 3 && found.linesWithoutLink.count == 1000)
-        #expect(try await site.ask("POST", "/links", ["text": lines + lines + lines]).status == 413)
+        #expect(found.linesWithoutLinkCount == 2047 && found.linesWithoutLink.count == 1000)
         #expect(try await site.ask("POST", "/links", ["text": "", "x": 1]).status == 400)
         #expect(try await site.askOverTCP("POST", "/links", body: #"{"text":""}"#).status == 401)
         try await site.stop()
