@@ -53,6 +53,21 @@ struct PartFileChangeTests {
         }
     }
 
+    /// The loss of the part file is noticed within about a second, not at the end.
+    @Test func aDeletedPartFileIsNoticedWhileBytesArrive() async throws {
+        let length: Int64 = 6_000_000
+        try await Site.with(try await Site(Resource(length: length, rate: length / 10))) { site in
+            let download = Download(try site.options(), isBatch: false)
+            async let outcome = download.run()
+            await download.observer.wait { $0.heldBytes > length / 10 }
+            #expect(unlink(site.scratch.file("file.bin.tow")) == 0)
+            let end = await outcome
+            try site.expectFile(end)
+            #expect(end.says(.restarted), "\(end.notices)")
+            #expect(site.served < length * 3 / 2, "\(site.served)")
+        }
+    }
+
     /// A part file with a hole is completed: only the missing bytes are fetched again.
     @Test func aHoleOfAPausedDownloadIsFilled() async throws {
         try await Site.with(try await Site()) { site in

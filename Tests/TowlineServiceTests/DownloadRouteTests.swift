@@ -295,6 +295,16 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// The IDs of downloads that are added at the same time begin with the same characters.
+    @Test func aShortIDThatIsAmbiguousIsRefused() async throws {
+        let site = try await ServiceSite([:])
+        let ids = [try await site.add("/a", ["startsPaused": true]), try await site.add("/b", ["startsPaused": true])]
+        let answer = try await site.ask("DELETE", "/downloads/\(ids[0].prefix(5))")
+        #expect(answer.object["code"] as? String == "unusableOption", "\(answer)")
+        for id in ids { #expect(try await site.ask("GET", "/downloads/\(id)").status == 200) }
+        try await site.stop()
+    }
+
     /// A renamed folder: the download resumes from its bytes, and no byte is requested again.
     @Test(.timeLimit(.minutes(2))) func aMovedDirectoryIsTold() async throws {
         let site = try await ServiceSite(["/a.bin": Resource(length: 8 << 20, seed: 3)], rate: 4 << 20)

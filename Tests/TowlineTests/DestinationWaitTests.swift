@@ -43,7 +43,9 @@ import TowlineEngine
         let directory = site.downloads.appendingPathComponent("disk")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         let clear = try block(obstacle, directory)
-        let downloader = try await site.downloader { $0.diskRetryInterval = .seconds(0.3) }
+        let downloader = try await site.downloader {
+            ($0.diskRetryInterval, $0.networkRetryInterval) = (.seconds(0.3), .seconds(3600))
+        }
         let file = directory.appendingPathComponent("file")
         let download = try await downloader.add(try site.request("/file") { $0.destination = .file(file) })
         let waiting = try await download.reaches { $0.state == .waiting(.destination) || $0.isOver }

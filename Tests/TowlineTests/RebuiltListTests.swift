@@ -88,6 +88,9 @@ import TowlineEngine
         let list = try await Self.list(downloader)
         #expect(list["a.bin"]?.id == running.id && list["a.bin"]?.state == .downloading)
         #expect(list["b.bin"]?.id == paused.id && list["b.bin"]?.state == .paused)
+        // A download that runs is not paused in the list: it resumes after a kill.
+        let totals = try await downloader.totals
+        #expect(totals.counts[.active] == 1 && totals.counts[.paused] == 1, "\(totals)")
         #expect(downloader.notices.count == 1)
         var isTold = (notice: false, list: false)
         for await event in events {
