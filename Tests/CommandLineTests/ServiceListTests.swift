@@ -143,7 +143,7 @@ struct ServiceListTests {
     /// The reason of a retry begins with the URL too.
     @Test func aReasonDoesNotRepeatTheURL() {
         var download = WatchBench.download("a", .waiting)
-        download.reason = "http://a.test/fa: no response from the server. Try again later"
+        download.reason = "http://a.test/fa: no response from the server (Timeout was reached). 4 attempts failed"
         #expect(DownloadLines.shortReason(download) == "no response from the server")
         download.reason = "limit: 1 per host"
         #expect(DownloadLines.shortReason(download) == "limit: 1 per host")

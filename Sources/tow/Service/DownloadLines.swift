@@ -34,9 +34,8 @@ struct DownloadLines {
             text = text[end.upperBound...]
         }
         // The words in parentheses are a message of the transport.
-        if download.error?.networkFailure != nil, let detail = text.firstRange(of: " (") {
-            text = text[..<detail.lowerBound]
-        }
+        let isOfTransport = download.error.map { $0.networkFailure != nil } ?? (download.state == .waiting)
+        if isOfTransport, let detail = text.firstRange(of: " (") { text = text[..<detail.lowerBound] }
         if let end = text.firstRange(of: ". ") { text = text[..<end.lowerBound] }
         return String(text)
     }
