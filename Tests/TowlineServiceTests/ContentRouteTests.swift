@@ -106,7 +106,7 @@ import TowlineWire
         let site = try await ServiceSite(["/film.mp4": Resource(Self.version)], rate: 1_500_000)
         let id = try await site.add("/film.mp4", ["connections": 1])
         try await site.wait(id) { $0.heldBytes > 200_000 }
-        _ = try await site.ask("POST", "/downloads/\(id)/pause")
+        _ = try await site.ask("POST", "/downloads/\(id)/actions/pause")
         try await site.wait(id, for: .paused)
         let first = try await get(site, id, ["Range": "bytes=1000-1999"])
         #expect(first.status == 206 && Array(first.body) == Self.version.content.bytes(in: 1000..<2000))

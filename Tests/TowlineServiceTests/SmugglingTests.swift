@@ -157,7 +157,8 @@ import TowlineWire
     /// sends the field with the option `--http2`.
     @Test(arguments: ["h2c", "websocket"]) func aRequestToChangeTheProtocolIsTheLast(_ name: String) async throws {
         let site = try await ServiceSite()
-        let request = Self.second.dropLast(2) + "Connection: Upgrade\r\nUpgrade: \(name)\r\n\r\n"
+        // A line end is one character.
+        let request = Self.second.dropLast() + "Connection: Upgrade\r\nUpgrade: \(name)\r\n\r\n"
         let answer = try await Self.exchange(request + Self.second, site)
         #expect(Self.statuses(answer) == ["200"], "\(answer)")
         #expect(answer.lowercased().contains("\r\nconnection: close\r\n"), "\(answer)")

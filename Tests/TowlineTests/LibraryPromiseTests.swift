@@ -150,7 +150,6 @@ private final class DownloadModel {
         let download = try await downloader.add(request)
         try await download.reaches { $0.followUp == .done }
         #expect(site.names == (deletesArchive ? ["a"] : ["a", "a.tar"]))
-        try Data("more".utf8).write(to: folder.appendingPathComponent("b.txt"))
         if !isOurs {
             try FileManager.default.removeItem(at: folder)
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)

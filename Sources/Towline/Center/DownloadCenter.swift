@@ -297,7 +297,8 @@ final class DownloadCenter: Sendable {
         let isFinished = record.state == .finished
         if !isFinished { await scheduler.journals.discard(record) }
         // A file that is downloaded again is there until the new one is complete.
-        if isFinished || StoredRequest.request(of: record).replacesOwnFile { try await files.removeFinished(record) }
+        let replacesOwnFile = (try? StoredRequest.decode(record.options))?.replacesOwnFile == true
+        if isFinished || replacesOwnFile { try await files.removeFinished(record) }
     }
 
     /// Moves a download in the queue to the position before `other`, or behind all downloads of its priority if `other`
