@@ -311,7 +311,7 @@ import TowlineWire
         let id = try await site.add("/a.bin", ["directory": "films", "connections": 1])
         try await site.wait(id) { $0.heldBytes > 3 << 20 }
         let target = "/downloads/" + id
-        #expect(try await site.ask("PATCH", target, ["directory": "moved"]).status == 400, "there is none")
+        #expect(try await site.ask("PATCH", target, ["directory": "moved"]).status == 400)
         let other = site.downloads.appendingPathComponent("moved")
         try FileManager.default.createDirectory(at: other, withIntermediateDirectories: false)
         #expect(try await site.ask("PATCH", target, ["directory": "moved"]).status == 409, "it runs")
