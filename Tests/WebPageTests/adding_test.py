@@ -192,6 +192,8 @@ class Adding(PageTestCase):
             self.browser.click("#add-button")
             self.dialog()
             self.assertEqual(self.browser.run("return document.querySelector('#links').value"), text)
+            self.browser.wait("the service", "return !document.querySelector('dialog [type=submit]').disabled")
+            self.assertNotIn("CANARY", self.stored())
             self.browser.reload()
             self.listed()
             self.browser.click("#add-button")

@@ -93,6 +93,9 @@ export class Adding {
   }
 }
 
+/** A text with a command of curl or wget. */
+const command = /^\s*(?:[$#>%]\s*)?(?:curl|wget)\s/m;
+
 class AddDialog {
   constructor(store, links, foreign, source) {
     this.store = store;
@@ -183,7 +186,16 @@ class AddDialog {
       if (field.type === "checkbox") options[field.name] = field.checked;
       else options[field.name] = field.value;
     }
-    rememberDraft({ links, options }, { links: withoutSecrets(links), options });
+    rememberDraft({ links, options }, { links: this.storedLinks, options });
+  }
+
+  /** The links for the storage: without passwords, and of a command only the links that the service found in it. */
+  get storedLinks() {
+    const { isCurrent, known } = this.reading;
+    const found = isCurrent ? known.links.join("\n") : "";
+    const own = command.test(this.links.value) ? found : this.links.value;
+    const others = command.test(this.others) ? "" : this.others;
+    return `${others}${own}`.replace(/(https?:\/\/[^\s/?#:@]*):[^\s/?#]*@/gi, "$1@");
   }
 
   /** Forgets the links of this dialog: they were added, or the user dismissed them. */
@@ -239,6 +251,7 @@ class AddDialog {
   wasRead(problem) {
     if (problem || this.unread) this.problem.textContent = problem ? problemText(problem) : "";
     this.unread = problem;
+    if (!problem && command.test(this.links.value)) this.keep();
     this.counted();
   }
 
@@ -373,12 +386,6 @@ export function batchLength(wanted, start) {
     length += 1;
   }
   return length;
-}
-
-/** The text of the links for the storage: without passwords, and commands as their links. */
-function withoutSecrets(text) {
-  const links = /^\s*(?:[$#>%]\s*)?(?:curl|wget)\s/m.test(text) ? linksIn(text).join("\n") : text;
-  return links.replace(/(https?:\/\/[^\s/?#:@]*):[^\s/?#]*@/gi, "$1@");
 }
 
 function decode(text) {
