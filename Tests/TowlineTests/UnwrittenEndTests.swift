@@ -23,6 +23,19 @@ import TowlineEngine
         await scene.end()
     }
 
+    /// A kill could undo a finish that is not in the list yet.
+    @Test(.timeLimit(.minutes(1))) func aFinishIsShownWhenItIsInTheList() async throws {
+        let scene = try await Scene(["/file": Resource(Self.version)])
+        await scene.registry.holdBack(.finished)
+        let id = try await scene.add("/file")
+        await scene.registry.somethingWasRead()
+        #expect(try await scene.center.list.snapshot(id).state != .finished)
+        await scene.registry.letGo()
+        try await scene.wait { try await scene.center.list.snapshot(id).state == .finished }
+        #expect(try await scene.registry.download(id)?.state == .finished)
+        await scene.end()
+    }
+
     /// A failed download does not start again, although the list still contains it as running.
     @Test(.timeLimit(.minutes(1))) func whatFailedIsNotBegunAgainAndAgain() async throws {
         let scene = try await Scene(["/file": Resource(Self.version, behaviour: .always(.status(404)))])

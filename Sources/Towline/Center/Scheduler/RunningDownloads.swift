@@ -19,6 +19,8 @@ final class RunningDownloads: Sendable {
         let run: Task<Void, Never>
         /// The result of the ended transfer, which is not in the registry yet; `nil` while the transfer runs.
         var end: DownloadEnd?
+        /// `true` if `end` is shown although it is not in the registry, because writing it failed.
+        var isEndShown = false
         /// The task that is writing `end` to the registry; `nil` if no task runs.
         var write: EndWrite?
     }
@@ -87,10 +89,11 @@ final class RunningDownloads: Sendable {
 
     var isEmpty: Bool { state.withLock { $0.entries.isEmpty } }
 
-    /// Returns the current snapshot (state and progress) of a running download; `nil` if the download does not run.
+    /// Returns the current snapshot (state and progress) of a running download; `nil` if the download does not run. A
+    /// state that a kill could undo is not shown: the result of an ended transfer is in the registry first.
     func snapshot(of id: DownloadID) -> DownloadSnapshot? {
         guard let entry = state.withLock({ $0.entries[id] }) else { return nil }
-        return entry.end?.snapshot ?? entry.download.snapshot
+        return entry.isEndShown ? entry.end?.snapshot : entry.download.snapshot
     }
 
     /// Returns the snapshot of a download with this registry entry, from its transfer if it runs, else from the entry
@@ -185,6 +188,12 @@ final class RunningDownloads: Sendable {
         }
     }
 
-    /// Removes the failed task that wrote a download's result to the registry, so that the write can be retried.
-    func removeWrite(of id: DownloadID) { state.withLock { $0.entries[id]?.write = nil } }
+    /// Removes the failed task that wrote a download's result to the registry, so that the write can be retried. The
+    /// result is shown from now on.
+    func removeWrite(of id: DownloadID) {
+        state.withLock { state in
+            state.entries[id]?.write = nil
+            state.entries[id]?.isEndShown = true
+        }
+    }
 }
