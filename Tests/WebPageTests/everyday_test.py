@@ -159,6 +159,8 @@ class Everyday(PageTestCase):
             return outside.concat(box.scrollWidth > box.clientWidth ? 'wide' : []);"""
         for width, height in ((320, 256), (640, 360)):
             self.browser.size(width, height)
+            # The event `resize` closes menus.
+            self.browser.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
             for opening in (f"{row} [data-do=menu]", "#limit-button", "#add-button", "#settings-button"):
                 self.browser.run("document.querySelector(arguments[0]).click()", opening)
                 self.browser.wait("it to open", "return document.querySelector('dialog[open], [popover]:popover-open')")

@@ -73,7 +73,7 @@ export class Adding {
     const found = await readData(event.dataTransfer).catch(complain);
     if (!found) return;
     if (found.links.length === 0 && found.schemes.length === 0) announce(t("noLinks"));
-    else if (this.dialog) this.dialog.append(found.links);
+    else if (this.openDialog) this.openDialog.append(found.links);
     else this.open(found.links, { found });
   }
 
@@ -82,14 +82,18 @@ export class Adding {
    * text that contained the links, as `read` returns it.
    */
   open(links = [], { foreign = false, found = undefined } = {}) {
-    if (this.dialog && links.length) return this.dialog.append(links, foreign);
+    if (this.openDialog && links.length) return this.openDialog.append(links, foreign);
     const other = document.querySelector("dialog[open]");
     // Links of another page wait until the dialog is closed.
     const again = () => this.open(links, { foreign, found });
     if (other && links.length) other.addEventListener("close", again, { once: true });
     if (other) return;
     this.dialog = new AddDialog(this.store, links, foreign, found);
-    this.dialog.handle.closed.then(() => (this.dialog = undefined));
+  }
+
+  /** The dialog if it is open. A closed dialog is in the page until its event `close`. */
+  get openDialog() {
+    return this.dialog?.form.closest("dialog[open]") && this.dialog;
   }
 }
 
