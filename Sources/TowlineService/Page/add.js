@@ -133,7 +133,8 @@ class AddDialog {
       "form", { id: "add-form" },
       element("label", { class: "field" }, element("span", {}, t("links")), this.links), this.count, this.list, this.offer,
       // Always visible, because the last folder is used again.
-      element("label", { class: "field" }, element("span", {}, t("add.directory")), this.folder), this.path, this.options(), this.secrets, this.problem);
+      element("label", { class: "field" }, element("span", {}, t("add.directory")), this.folder), this.path,
+      this.options(), this.secrets, this.problem);
     if (!given) this.restore(draft);
     this.handle = openDialog({ title: t("addLinks"), className: "add", content: [this.form], buttons: [dismiss, this.send] });
     dismiss.addEventListener("click", () => {

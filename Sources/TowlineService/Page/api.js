@@ -1,5 +1,5 @@
-// The API as functions. URLs are relative to the page, so that the page works behind a proxy with a path prefix. They do
-// not contain the user name and password of `https://anna:secret@nas.example/`, because `fetch` refuses such URLs.
+// The API as functions. URLs are relative to the page, so that the page works behind a proxy with a path prefix. They
+// do not contain the user name and password of `https://anna:secret@nas.example/`, because `fetch` refuses such URLs.
 
 import { t } from "./language.js";
 

@@ -38,7 +38,7 @@ export async function read(text, signal) {
 
 /** Reads the text of a field as it changes. `known` is the text that was read last, and what `read` returned for it. */
 export class FieldLinks {
-  /** `links` are those of the text `value`. `changed` is called after each change, with the error of a failed request. */
+  /** `links` are those of the text `value`. `changed` is called after each change, with the error of a request. */
   constructor(field, value, links, changed) {
     Object.assign(this, { field, changed, known: { value, ...nothing, links } });
   }

@@ -1,5 +1,5 @@
-/// A reader of links in text that a user pastes, types, drops or saves as a list: plain lists, sentences, CSV, Markdown,
-/// BBCode, HTML, JSON, and commands of curl and wget. The time is proportional to the length of the text.
+/// A reader of links in text that a user pastes, types, drops or saves as a list: plain lists, sentences, CSV,
+/// Markdown, BBCode, HTML, JSON, and commands of curl and wget. The time is proportional to the length of the text.
 ///
 /// `Tests/WebPageTests/link_cases.json` has examples.
 package struct LinkReader {

@@ -72,8 +72,8 @@ struct PastedCommand {
         }
     }
 
-    /// Splits a word into an option and the value that is attached to it, as in `-Hvalue` and, for long options, with an
-    /// equals sign. Removes the hyphens of a long option.
+    /// Splits a word into an option and the value that is attached to it, as in `-Hvalue` and, for long options, with
+    /// an equals sign. Removes the hyphens of a long option.
     private static func split(_ word: String) -> (name: String, attached: String?) {
         if word.hasPrefix("--") {
             let sign = word.utf8.firstIndex(of: 0x3D)

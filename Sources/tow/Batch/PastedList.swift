@@ -86,7 +86,7 @@ struct PastedList {
         ListPlaces.Line(list: name, line: number).problem(
             links == 0
                 ? "this option is below a line without a link. Write the URL first, then its options in indented lines"
-                : "this option is below a line with \(links) links. Write each URL in its own line, with its options below"
+                : "this option is below a line with \(links) links. Write each URL in its own line, above its options"
         )
     }
 
