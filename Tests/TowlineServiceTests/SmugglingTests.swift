@@ -62,23 +62,32 @@ import TowlineWire
         ),
     ]
 
-    /// Sends bytes and returns all that the service sends until it closes the connection.
-    private static func exchange(_ text: String, _ site: ServiceSite) async throws -> String {
+    /// Calls `body` with a connection to the service, on a thread that may block.
+    private static func connected(
+        _ site: ServiceSite, _ body: @escaping @Sendable (Int32) throws -> String
+    ) async throws -> String {
         try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread {
                 continuation.resume(
                     with: Result {
                         let descriptor = try RawExchange.connect(site.socket)
                         defer { close(descriptor) }
-                        RawExchange.write(Array(text.utf8), to: descriptor)
-                        var bytes: [UInt8] = []
-                        var buffer = [UInt8](repeating: 0, count: 65536)
-                        while case let count = Glibc.read(descriptor, &buffer, buffer.count), count > 0 {
-                            bytes += buffer[..<count]
-                        }
-                        return String(decoding: bytes, as: UTF8.self)
+                        return try body(descriptor)
                     })
             }
+        }
+    }
+
+    /// Sends bytes and returns all that the service sends until it closes the connection.
+    private static func exchange(_ text: String, _ site: ServiceSite) async throws -> String {
+        try await connected(site) { descriptor in
+            RawExchange.write(Array(text.utf8), to: descriptor)
+            var bytes: [UInt8] = []
+            var buffer = [UInt8](repeating: 0, count: 65536)
+            while case let count = Glibc.read(descriptor, &buffer, buffer.count), count > 0 {
+                bytes += buffer[..<count]
+            }
+            return String(decoding: bytes, as: UTF8.self)
         }
     }
 
@@ -102,26 +111,19 @@ import TowlineWire
     /// Sends each text and then reads until the service has sent the marker. Returns all that the service sent.
     private static func converse(_ steps: [(text: String, marker: String)], _ site: ServiceSite) async throws -> String
     {
-        try await withCheckedThrowingContinuation { continuation in
-            Thread.detachNewThread {
-                continuation.resume(
-                    with: Result {
-                        let descriptor = try RawExchange.connect(site.socket)
-                        defer { close(descriptor) }
-                        var answer = ""
-                        for step in steps {
-                            let start = answer.utf8.count
-                            RawExchange.write(Array(step.text.utf8), to: descriptor)
-                            var buffer = [UInt8](repeating: 0, count: 65536)
-                            while !String(decoding: answer.utf8.dropFirst(start), as: UTF8.self).contains(step.marker) {
-                                let count = Glibc.read(descriptor, &buffer, buffer.count)
-                                guard count > 0 else { return answer + "(no \(step.marker))" }
-                                answer += String(decoding: buffer[..<count], as: UTF8.self)
-                            }
-                        }
-                        return answer
-                    })
+        try await connected(site) { descriptor in
+            var answer = ""
+            for step in steps {
+                let start = answer.utf8.count
+                RawExchange.write(Array(step.text.utf8), to: descriptor)
+                var buffer = [UInt8](repeating: 0, count: 65536)
+                while !String(decoding: answer.utf8.dropFirst(start), as: UTF8.self).contains(step.marker) {
+                    let count = Glibc.read(descriptor, &buffer, buffer.count)
+                    guard count > 0 else { return answer + "(no \(step.marker))" }
+                    answer += String(decoding: buffer[..<count], as: UTF8.self)
+                }
             }
+            return answer
         }
     }
 
