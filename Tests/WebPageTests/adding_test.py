@@ -174,6 +174,18 @@ class Adding(PageTestCase):
         dismissed_by(lambda: self.browser.click("dialog footer .quiet"))
         self.assertEqual(self.links(), [])
 
+    def test_keys_and_pastes_count_at_once_after_a_dialog_closed(self):
+        """The field of a closed dialog has the focus until the browser updates the page."""
+        close = "document.querySelector('dialog').close(); const field = document.activeElement;"
+        self.browser.press("a")
+        self.dialog()
+        self.browser.run(
+            f"{close} field.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'a', bubbles: true, cancelable: true }}))")
+        self.dialog()
+        self.browser.run(f"{close} {PASTE.replace('document.body', 'field')}", f"{FILES}/small/at-once.bin")
+        self.dialog()
+        self.assertEqual(self.links(), [f"{FILES}/small/at-once.bin"])
+
     def stored(self):
         return self.browser.run("return JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
 

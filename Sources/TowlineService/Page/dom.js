@@ -38,9 +38,13 @@ export function setAttribute(target, name, value) {
 /** Returns the element with the given id. */
 export const byId = (id) => document.getElementById(id);
 
-/** True if pressed keys go to a text field or similar. */
+/**
+ * True if pressed keys go to a text field or similar. A field of a closed dialog keeps the focus until the browser updates
+ * the page.
+ */
 export function isTyping(target) {
-  return target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
+  if (!(target instanceof Element) || target.closest("dialog:not([open])")) return false;
+  return target.closest("input, textarea, select, [contenteditable]") !== null;
 }
 
 /** Copies a text. Returns false if the browser refuses. Without TLS, only the older command is available. */
