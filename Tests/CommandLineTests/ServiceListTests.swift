@@ -67,6 +67,20 @@ struct ServiceListTests {
         await server.stop()
     }
 
+    /// A transfer that waits for its next attempt is shown as waiting, and so is found and counted as waiting.
+    @Test(.timeLimit(.minutes(2))) func aWaitBetweenAttemptsCountsAsWaiting() async throws {
+        let service = try ServiceProcess(try TestDirectory())
+        _ = try await service.tow([
+            "add", "--max-tries", "20", "--retry-wait", "60", "http://127.0.0.1:\(Loopback.freePort())/a.bin",
+        ])
+        _ = try await Self.wait(service) { $0.first?.state == "waiting" }
+        #expect(try await Self.rows(service, ["--only", "waiting"]).map(\.name) == ["a.bin"])
+        for word in ["active", "connecting", "queued"] {
+            #expect(try await Self.rows(service, ["--only", word]).isEmpty, "\(word)")
+        }
+        service.kill()
+    }
+
     @Test(.timeLimit(.minutes(2))) func aQueuedDownloadNamesTheLimit() async throws {
         let server = try await FaultServer.start(["/a.bin": Resource(length: 64 << 20, seed: 7, rate: 1 << 20)])
         let service = try ServiceProcess(try TestDirectory())

@@ -185,6 +185,31 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// A transfer that waits for its next attempt is shown as waiting, and so is found and counted as waiting.
+    @Test(.timeLimit(.minutes(1))) func aWaitBetweenAttemptsCountsAsWaiting() async throws {
+        let site = try await ServiceSite()
+        let closed = Loopback.freePort()
+        _ = try await site.ask("POST", "/downloads", ["url": "http://127.0.0.1:\(closed)/a", "priority": 1])
+        _ = try await site.add("/b", ["startsPaused": true])
+        var list: [String: Any] = [:]
+        func states() -> [String] {
+            (list["downloads"] as? [[String: Any]] ?? []).compactMap { $0["state"] as? String }
+        }
+        while states() != ["waiting", "paused"] { list = try await site.ask("GET", "/downloads").object }
+        let counts = (list["totals"] as? [String: Any])?["counts"] as? [String: Int] ?? [:]
+        #expect(counts["waiting"] == 1 && counts["active", default: 0] == 0, "\(counts)")
+        let answer = try await RawExchange.send("GET", "/metrics", to: site.socket)
+        let metrics = String(decoding: answer.body, as: UTF8.self)
+        #expect(metrics.contains("towline_downloads{state=\"waiting\"} 1\n"), "\(metrics)")
+        for (filter, expected) in [
+            ("waiting", ["waiting"]), ("active", []), ("paused,waiting", ["waiting", "paused"]),
+        ] {
+            list = try await site.ask("GET", "/downloads?state=" + filter).object
+            #expect(states() == expected, "\(filter)")
+        }
+        try await site.stop()
+    }
+
     /// A client that repeats a parameter expects both values to count.
     @Test func aRepeatedParameterIsRefused() async throws {
         let site = try await ServiceSite()

@@ -26,7 +26,7 @@ struct MetricRoutes: Sendable {
         var page = MetricPage()
         page.family("towline_build_info", "gauge", "Version of towd.", ["{version=\"\(TowlineVersion.text)\"}": 1])
         var counts: [String: Double] = [:]
-        for (state, count) in totals.counts { counts["{state=\"\(state.rawValue)\"}"] = Double(count) }
+        for (state, count) in totals.shownCounts(running) { counts["{state=\"\(state)\"}"] = Double(count) }
         page.family("towline_downloads", "gauge", "Number of downloads in the list, by state.", counts)
         page.family(
             "towline_held_bytes", "gauge", "Bytes downloaded so far, of all downloads in the list.",

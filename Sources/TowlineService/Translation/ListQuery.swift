@@ -48,7 +48,7 @@ struct QueryReader {
             query.order = known
         }
         query.descending = try flag("descending")
-        query.filters = Set(try states().map(\.filter))
+        query.filters = Set(try states().flatMap(\.filters))
         query.group = text("group")
         query.text = text("text")
         query.cursor = text("cursor").map {
@@ -73,12 +73,13 @@ struct QueryReader {
     }
 }
 
-/// A state in the filter of the list: a state as the list shows it, or `active` for all states of a running download.
+/// A state in the filter of the list: a state as the list shows it, or `active` for all states of a running transfer.
 struct ListedState: Hashable {
-    /// The stored state of the downloads.
-    let filter: DownloadQuery.Filter
-    /// The state of a running download, which is not stored; `nil` for all downloads in the stored state.
-    private let activity: Wire.State?
+    /// The stored states of the downloads. A running transfer is stored as `active`, and may show `waiting` between two
+    /// attempts.
+    let filters: Set<DownloadQuery.Filter>
+    /// The states that the list shows; empty if the stored state decides.
+    private let shown: Set<Wire.State>
 
     private static let activities: [Wire.State] = [.connecting, .downloading, .verifying, .publishing]
 
@@ -86,18 +87,23 @@ struct ListedState: Hashable {
 
     /// Returns `nil` for an unknown name.
     init?(_ name: String) {
-        activity = Self.activities.first { $0.rawValue == name }
-        guard let filter = activity == nil ? DownloadQuery.Filter(rawValue: name) : .active else { return nil }
-        self.filter = filter
+        if let activity = Self.activities.first(where: { $0.rawValue == name }) {
+            (filters, shown) = ([.active], [activity])
+            return
+        }
+        guard let filter = DownloadQuery.Filter(rawValue: name) else { return nil }
+        switch filter {
+        case .active: (filters, shown) = ([.active], Set(Self.activities))
+        case .waiting: (filters, shown) = ([.active, .waiting], [.waiting])
+        default: (filters, shown) = ([filter], [])
+        }
     }
 
     /// `true` if the stored state does not decide, so that the downloads found need a check with `contains`.
-    var needsCheck: Bool { activity != nil }
+    var needsCheck: Bool { !shown.isEmpty }
 
     /// Returns whether a download is shown in this state.
     func contains(_ download: Wire.Download) -> Bool {
-        if let activity { return download.state == activity }
-        return filter == .active
-            ? Self.activities.contains(download.state) : filter.rawValue == download.state.rawValue
+        needsCheck ? shown.contains(download.state) : filters.contains { $0.rawValue == download.state.rawValue }
     }
 }

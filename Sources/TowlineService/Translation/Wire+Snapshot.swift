@@ -78,12 +78,24 @@ extension Wire.FollowUp {
 
 extension Wire.Totals {
     init(_ totals: DownloadTotals, running: [DownloadSnapshot], rateLimit: Int64) {
-        var counts: [String: Int] = [:]
-        for (filter, count) in totals.counts { counts[filter.rawValue] = count }
         self.init(
-            counts: counts, heldBytes: totals.heldBytes, completeLength: totals.completeLength,
+            counts: totals.shownCounts(running), heldBytes: totals.heldBytes, completeLength: totals.completeLength,
             rate: running.reduce(0) { $0 + (Int64(exactly: ($1.rate ?? 0).rounded()) ?? 0) }, running: running.count,
             rateLimit: rateLimit == 0 ? nil : rateLimit)
+    }
+}
+
+extension DownloadTotals {
+    /// Returns the number of downloads by the state that the list shows. A running transfer may show `waiting`.
+    func shownCounts(_ running: [DownloadSnapshot]) -> [String: Int] {
+        var counts = counts
+        // The list may have been changed since the running transfers were read.
+        let waits = min(running.count { Wire.State($0.state) == .waiting }, counts[.active] ?? 0)
+        if waits > 0 {
+            counts[.active, default: 0] -= waits
+            counts[.waiting, default: 0] += waits
+        }
+        return Dictionary(uniqueKeysWithValues: counts.map { ($0.rawValue, $1) })
     }
 }
 
