@@ -6,7 +6,7 @@ import { api } from "./api.js";
 /** A line that is one link: it has no characters that may end a link, and no second link. */
 const plain = /^https?:\/\/(?!.*https?:)[\w.~:/?#@&=+%-]*[\w/=&#@+%-]$/i;
 /** A text that may contain a link of any scheme. */
-const likely = /\w:(?:\/\/|\?)\S/;
+const likely = /\w:(?:\\?\/\\?\/|\?)\S/;
 /** The result of `read` for a text without content. */
 export const nothing = Object.freeze({ links: [], odd: [], oddCount: 0, schemes: [], headers: [] });
 

@@ -28,7 +28,7 @@ package struct LinkReader {
             if found.headers.isEmpty { found.headers = command.headers }
             if !links.isEmpty { rest = [] }
         } else {
-            var scanner = LinkScanner(line)
+            var scanner = LinkScanner(Self.withoutEscapes(line))
             links = scanner.links()
             rest = scanner.rest
         }
@@ -41,6 +41,25 @@ package struct LinkReader {
         guard let first = text.first, first != 0x23 else { return }
         found.linesWithoutLinkCount += 1
         found.linesWithoutLink.append(.init(number: number, text: PastedCharacters.string(text)))
+    }
+
+    /// Returns a line with the escapes of JSON that occur in links decoded: `\/`, and `\u0026` for `&` (RFC 8259 §7).
+    private static func withoutEscapes(_ line: [UInt32]) -> [UInt32] {
+        guard line.contains(0x5C) else { return line }
+        var (text, rest) = ([UInt32](), line[...])
+        while let character = rest.popFirst() {
+            if character == 0x5C, rest.first == 0x2F { continue }
+            let digits = character == 0x5C && rest.first == 0x75 ? rest.dropFirst().prefix(4) : []
+            if digits.count == 4, let code = UInt32(PastedCharacters.string(digits), radix: 16), code > 31,
+                Unicode.Scalar(code) != nil
+            {
+                text.append(code)
+                rest = rest.dropFirst(5)
+            } else {
+                text.append(character)
+            }
+        }
+        return text
     }
 
     /// Returns the schemes of the links of other programs in a line: `scheme://…` and `magnet:?…`.

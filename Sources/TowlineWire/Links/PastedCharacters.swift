@@ -46,12 +46,21 @@ enum PastedCharacters {
         return text
     }
 
-    private static let breaks = Set("<>\"`\\^{}|，。；：！？、“”‘’「」『』〈〉«»…→⇒•".unicodeScalars.map(\.value))
+    private static let breaks = Set("<>\"`\\^{}|，。；：！？、“”„‘’‚「」『』〈〉«»‹›…→⇒•".unicodeScalars.map(\.value))
 
     /// Returns whether a character always ends a link.
     static func endsLink(_ character: UInt32) -> Bool {
         if isWord(character) { return false }
-        return isSpace(character) || breaks.contains(character)
+        return isSpace(character) || breaks.contains(character) || isInvisible(character)
+    }
+
+    /// Returns whether a character only affects how text is shown: the zero width space, the word joiner, soft hyphens
+    /// and marks of the writing direction. The joiners U+200C and U+200D belong to words.
+    private static func isInvisible(_ character: UInt32) -> Bool {
+        switch character {
+        case 0xAD, 0x200B, 0x200E, 0x200F, 0x202A...0x202E, 0x2060, 0x2066...0x2069: true
+        default: false
+        }
     }
 
     private static let brackets = Array("()[]（）【】《》〔〕".unicodeScalars.map(\.value))
