@@ -8,8 +8,12 @@ extension HTTPURL {
         try self.init(parsing: Self.withScheme(text))
     }
 
-    /// Returns the typed text, with `http://` added if the text has no scheme.
-    package static func withScheme(_ text: String) -> String { lacksScheme(text) ? "http://" + text : text }
+    /// Returns the typed text, with `http://` added if the text has no scheme, and bytes that are not UTF-8
+    /// (`ByteText`) percent-encoded, so that other programs understand the URL.
+    package static func withScheme(_ text: String) -> String {
+        let text = ByteText.percentEncoded(text)
+        return lacksScheme(text) ? "http://" + text : text
+    }
 
     /// Parses a URL that a user typed, like `init(typed:)`, but faster if the text has the origin (scheme, host, port)
     /// of `known` (`init(parsing:after:)`).

@@ -47,6 +47,18 @@ package enum ByteText {
         return bytes
     }
 
+    /// Returns the text with each escaped byte as `%` and two hexadecimal digits (RFC 3986 §2.1).
+    package static func percentEncoded(_ text: String) -> String {
+        guard text.utf8.contains(mark) else { return text }
+        return text.unicodeScalars.reduce(into: "") { result, scalar in
+            if let byte = byte(scalar) {
+                result += "%" + String(byte, radix: 16, uppercase: true)
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+    }
+
     /// Calls `body` with the bytes of `text` as a C string, for system calls and libraries.
     package static func withCString<Result>(_ text: String, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
         let isMarked = text.utf8.withContiguousStorageIfAvailable { $0.contains(mark) } ?? text.utf8.contains(mark)

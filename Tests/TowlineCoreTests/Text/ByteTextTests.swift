@@ -27,6 +27,13 @@ struct ByteTextTests {
         }
     }
 
+    /// `tow add` sends URLs to towd as JSON, which has no bytes outside UTF-8.
+    @Test("Bytes of a typed URL that are not UTF-8 are percent-encoded")
+    func percentEncoded() {
+        let text = ByteText.decode(Array("a.test/caf".utf8) + [0xE9] + Array("é?x=\u{10FFE9}".utf8) + [0x80])
+        #expect(HTTPURL.withScheme(text) == "http://a.test/caf%E9é?x=%F4%8F%BF%A9%80")
+    }
+
     @Test("C gets the bytes")
     func cString() {
         for bytes in Self.samples where !bytes.contains(0) {
