@@ -10,6 +10,9 @@ static const unsigned char actions_js[] = {
 static const unsigned char add_js[] = {
 #embed "../TowlineService/Page/add.js"
 };
+static const unsigned char addDialog_js[] = {
+#embed "../TowlineService/Page/addDialog.js"
+};
 static const unsigned char announce_js[] = {
 #embed "../TowlineService/Page/announce.js"
 };
@@ -127,6 +130,7 @@ static const unsigned char wordsEnglish_js[] = {
 static const cpage_file files[] = {
     FILE_OF("actions.js", actions_js),
     FILE_OF("add.js", add_js),
+    FILE_OF("addDialog.js", addDialog_js),
     FILE_OF("announce.js", announce_js),
     FILE_OF("api.js", api_js),
     FILE_OF("base.css", base_css),
