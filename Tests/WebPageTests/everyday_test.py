@@ -17,6 +17,41 @@ SEEN = """
 """
 
 
+# Shows a row for each reason that the page knows, for those of the service that are longest, and for other states, and
+# gives their number and the texts that are cut.
+CUT_TEXTS = """
+    const load = (name) => import(`./page/${name}.js`);
+    return Promise.all(['row', 'language', 'wordsEnglish'].map(load)).then(([{ Row }, { setLanguage }, { english }]) => {
+        const keys = (kind) => Object.keys(english).filter((key) => key.startsWith(kind)).map((key) => key.slice(kind.length));
+        const reasons = ['cannot resolve the host name of the server', 'the server asked to retry later, and gave no time'];
+        const half = { heldBytes: 1e9, completeLength: 2e9 }, whole = { heldBytes: 2e9, completeLength: 2e9 };
+        const downloads = [
+            ...keys('network.').map((networkFailure) => ({ state: 'failed', error: { networkFailure } })),
+            ...keys('error.').map((code) => ({ state: 'failed', error: { code, httpStatus: 404 }, ...half })),
+            ...reasons.map((reason) => ({ state: 'waiting', reason, waitsUntil: Date.now() + 90_000, ...half })),
+            ...['running', 'failed'].map((state) => ({ state: 'finished', followUp: { state }, ...whole })),
+            { state: 'finished', endedAt: Date.now(), ...whole },
+            { state: 'paused', ...half },
+            { state: 'queued', reason: 'limit: 3 at the same time', ...half },
+            { state: 'downloading', rate: 880_000, remaining: 5400, ...half },
+        ];
+        setLanguage(arguments[0]);
+        const cut = downloads.flatMap((download, index) => {
+            const row = new Row();
+            row.show({ id: `${index}`, url: 'http://a.test/a.bin', heldBytes: 0, ...download }, {});
+            document.querySelector('#rows').append(row.element);
+            const parts = [row.element, ...row.element.querySelectorAll('.cell-line > *')].filter((each) => each.offsetWidth);
+            const texts = parts.filter((each) => each.scrollHeight > each.clientHeight || each.scrollWidth > each.clientWidth)
+                .map((each) => `${each.className}: ${each.innerText}`);
+            row.element.remove();
+            return texts;
+        });
+        setLanguage('en');
+        return [downloads.length, cut];
+    });
+"""
+
+
 class SigningIn(PageTestCase):
     def sign_out(self):
         self.browser.call("DELETE", "/cookie")
@@ -112,6 +147,32 @@ class Phone(PageTestCase):
             self.assertEqual(rest, [0, 0], text)
             self.assertFalse(self.browser.run("const row = document.querySelector(arguments[0]); return row.scrollHeight > row.clientHeight", row))
 
+    def test_no_text_of_a_row_is_cut(self):
+        for width in (390, 360, 320):
+            self.browser.size(width, 700)
+            for language in ("en", "zh-Hans"):
+                with self.subTest(width=width, language=language):
+                    count, cut = self.browser.run(CUT_TEXTS, language)
+                    self.assertGreater(count, 30)
+                    self.assertEqual(cut, [])
+
+    def test_all_actions_of_a_selection_are_seen(self):
+        self.service.add(*[f"{FILES}/small/{name}.bin" for name in "ab"], startsPaused=True)
+        self.row("b.bin")
+        self.browser.click(".row")
+        self.browser.click(".details-close")
+        self.browser.press("Control+a")
+        outside = """
+            const bar = document.querySelector('#selection'), buttons = [...bar.querySelectorAll('button')];
+            return buttons.length === 6 && bar.clientWidth > 0 ? buttons.filter((each) => {
+                const { left, right, top, bottom } = each.getBoundingClientRect(), box = bar.getBoundingClientRect();
+                return left < 0 || right > innerWidth || top < box.top || bottom > box.bottom;
+            }).map((each) => each.innerText) : ['no bar'];"""
+        for width in (1280, 390, 320):
+            self.browser.size(width, 844)
+            with self.subTest(width=width):
+                self.assertEqual(self.browser.run(outside), [])
+
     def test_filters_show_that_there_are_more(self):
         edges = "return [...document.querySelector('.filter-row').classList].filter((name) => name.startsWith('more')).join()"
         self.browser.wait("the edge", f"return (() => {{ {edges} }})() === 'more-after'")
@@ -201,6 +262,36 @@ class Everyday(PageTestCase):
         self.service.call("PATCH", "settings", {"maximumRunningPerHost": 1})
         self.service.add(f"{FILES}/slow/first.bin", f"{FILES}/slow/second.bin")
         self.browser.wait("the limit", "return document.querySelector(`${a0} .state`)?.textContent === 'Queued · limit: 1 per host'", self.row("second.bin"))
+
+    def test_the_limit_is_named_in_the_language_of_the_page(self):
+        limits = ["limit: 3 per host", "limit: 1 in the group films (old)", "limit: 5 at the same time", "other"]
+        texts = """
+            return Promise.all(['row', 'language'].map((name) => import(`./page/${name}.js`))).then(([{ stateText }, { setLanguage }]) =>
+                ['en', 'zh-Hans', 'en'].map((language) => {
+                    setLanguage(language);
+                    return arguments[0].map((reason) => stateText({ state: 'queued', reason }));
+                }))"""
+        english, chinese, _ = self.browser.run(texts, limits)
+        self.assertEqual(english, [f"Queued · {limit}" for limit in limits])
+        self.assertEqual(chinese, [
+            "排队中 · 每个主机最多 3 个", "排队中 · 分组“films (old)”最多 1 个", "排队中 · 最多同时下载 5 个", "排队中 · other"])
+
+    def test_a_wait_is_never_of_no_time(self):
+        text = self.browser.run("""
+            const waiting = { state: 'waiting', waitsUntil: Date.now() + 300 };
+            return import('./page/row.js').then(({ stateText }) => stateText(waiting))""")
+        self.assertEqual(text, "Waiting · retrying in 1\u00a0s")
+
+    def test_a_row_beside_the_details_shows_the_host(self):
+        self.service.add("http://127.0.0.1:1/waits.bin")
+        row = self.row("waits.bin")
+        self.wait_state(row, "waiting")
+        self.browser.click(f"{row} .name")
+        self.browser.wait("the panel", "return document.querySelector('.details-state')?.textContent")
+        width, text = self.browser.run("""
+            const host = document.querySelector(`${arguments[0]} .host`);
+            return [host.clientWidth, Number.parseFloat(getComputedStyle(host).fontSize)]""", row)
+        self.assertGreater(width, 5 * text)
 
     def test_the_order_has_a_label(self):
         self.assertEqual(self.browser.run("return document.querySelector('#order').labels[0].innerText"), "Sort by")

@@ -23,7 +23,7 @@ export function stateText(download) {
     case "finished":
       return finishedText(download, state);
     case "queued":
-      return download.reason ? `${state} · ${download.reason}` : state;
+      return download.reason ? `${state} · ${queuedFor(download.reason)}` : state;
     case "connecting":
     case "paused":
       return download.reason ? `${state} · ${brief(download.reason)}` : state;
@@ -39,6 +39,19 @@ export function stateText(download) {
 export const brief = (message) =>
   message.replace(/^https?:\S+: /, "").replace(/ [(].*$/s, "").split(/[;,:] |[；，：]/)[0];
 
+const limits = {
+  host: /^limit: (\d+) per host$/, group: /^limit: (\d+) in the group (.*)$/s, total: /^limit: (\d+) at the same time$/,
+};
+
+/** The limit that keeps a download queued. The service names it in English. */
+function queuedFor(reason) {
+  for (const [kind, pattern] of Object.entries(limits)) {
+    const [, n, group] = pattern.exec(reason) ?? [];
+    if (n) return t(`limit.${kind}`, { n, group });
+  }
+  return reason;
+}
+
 /** Why a download waits. The reason from the service is more detailed, but in English only. */
 function waitsFor(download) {
   const key = `waits.${download.waitsFor}`;
@@ -49,7 +62,7 @@ function waitsFor(download) {
 function wait(download) {
   if (download.waitsUntil === undefined) return undefined;
   const left = (download.waitsUntil - Date.now()) / 1000;
-  return left > 0 ? t("goesOnIn", { time: duration(left) }) : t("goesOnNow");
+  return left > 0 ? t("goesOnIn", { time: duration(Math.ceil(left)).replaceAll(" ", "\u00a0") }) : t("goesOnNow");
 }
 
 /** An error in one clause, in the page's language if its cause or code is known. */
@@ -65,6 +78,11 @@ function finishedText(download, state) {
   if (download.followUp?.state === "failed") return `${state} · ${t("followUpFailed")}`;
   return download.endedAt ? `${state} · ${when(download.endedAt)}` : state;
 }
+
+/** True if the text of the state contains a reason or a follow-up action, which may be long. */
+const explains = ({ state, reason, followUp }) =>
+  ["waiting", "failed"].includes(state) || (reason && state !== "downloading") ||
+  ["running", "failed"].includes(followUp?.state);
 
 /** Shows the progress of a download in a bar, with values for screen readers. */
 export function showProgress(bar, download) {
@@ -132,6 +150,7 @@ export class Row {
     setAttribute(this.element, "tabindex", active ? 0 : -1);
     setAttribute(this.element, "draggable", draggable ? "true" : undefined);
     this.element.classList.toggle("open", open);
+    this.element.classList.toggle("explains", Boolean(explains(download)));
     for (const button of [this.action, this.more]) setAttribute(button, "tabindex", active ? 0 : -1);
     this.showWords(download);
     this.showFigures(download);

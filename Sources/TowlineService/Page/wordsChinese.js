@@ -26,7 +26,8 @@ export const chinese = {
   "state.paused": "已暂停", "state.waiting": "等待中", "state.failed": "失败", "state.cancelled": "已取消",
   connectionCount: "{n} 个连接",
   goesOnIn: "{time}后重试", goesOnNow: "正在重试", followUpRunning: "正在执行后续操作（如解压）",
-  followUpFailed: "后续操作（如解压）失败，按“重试”可再次执行",
+  followUpFailed: "后续操作（如解压）失败",
+  "limit.host": "每个主机最多 {n} 个", "limit.group": "分组“{group}”最多 {n} 个", "limit.total": "最多同时下载 {n} 个",
 
   // 等待的原因（不显示 towd 给出的原因时）
   "waits.retry": "上次下载尝试失败", "waits.server": "服务器要求稍后重试",

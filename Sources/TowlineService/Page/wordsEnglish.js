@@ -28,7 +28,9 @@ export const english = {
   connectionCount: { one: "{n} connection", other: "{n} connections" },
   goesOnIn: "retrying in {time}", goesOnNow: "retrying now",
   followUpRunning: "running the follow-up action (such as unpacking)",
-  followUpFailed: "the follow-up action (such as unpacking) failed; press Retry to run it again",
+  followUpFailed: "the follow-up action (such as unpacking) failed",
+  "limit.host": "limit: {n} per host", "limit.group": "limit: {n} in the group {group}",
+  "limit.total": "limit: {n} at the same time",
 
   // Reasons for waiting, where the page does not show the reason that towd gives
   "waits.retry": "the most recent attempt to download failed", "waits.server": "the server asked to retry later",
@@ -54,8 +56,8 @@ export const english = {
   "error.invalidResponse": "The server sent an invalid response; retry later",
   "error.transient": "All attempts failed; retry later",
   "error.lengthUnproven": "The server closed the connection, so the file may be incomplete; retry",
-  "error.archiveRefused": "The archive was not unpacked because it is unsafe or not supported",
-  "error.archiveDamaged": "The archive was not unpacked because it is damaged; download it again",
+  "error.archiveRefused": "The archive is unsafe or not supported; it was not unpacked",
+  "error.archiveDamaged": "The archive is damaged and was not unpacked; download it again",
   "problem.403": "Access denied", "problem.404": "Not found", "problem.429": "Too many requests",
 
   // Causes in the network, shown instead of the error
