@@ -17,13 +17,17 @@ SEEN = """
 """
 
 
+# The same without scrolling.
+SEEN_NOW = SEEN.replace("each.scrollIntoView({ block: 'center' });", "")
 # Shows a row for each reason that the page knows, for those of the service that are longest, and for other states, and
 # gives their number and the texts that are cut.
 CUT_TEXTS = """
     const load = (name) => import(`./page/${name}.js`);
-    return Promise.all(['row', 'language', 'wordsEnglish'].map(load)).then(([{ Row }, { setLanguage }, { english }]) => {
-        const keys = (kind) => Object.keys(english).filter((key) => key.startsWith(kind)).map((key) => key.slice(kind.length));
-        const reasons = ['cannot resolve the host name of the server', 'the server asked to retry later, and gave no time'];
+    const modules = ['row', 'language', 'wordsEnglish'].map(load);
+    return Promise.all(modules).then(([{ Row }, { setLanguage }, { english }]) => {
+        const all = Object.keys(english);
+        const keys = (kind) => all.filter((key) => key.startsWith(kind)).map((key) => key.slice(kind.length));
+        const reasons = ['cannot resolve the host name of the server', 'the server asked to retry later'];
         const half = { heldBytes: 1e9, completeLength: 2e9 }, whole = { heldBytes: 2e9, completeLength: 2e9 };
         const downloads = [
             ...keys('network.').map((networkFailure) => ({ state: 'failed', error: { networkFailure } })),
@@ -40,8 +44,9 @@ CUT_TEXTS = """
             const row = new Row();
             row.show({ id: `${index}`, url: 'http://a.test/a.bin', heldBytes: 0, ...download }, {});
             document.querySelector('#rows').append(row.element);
-            const parts = [row.element, ...row.element.querySelectorAll('.cell-line > *')].filter((each) => each.offsetWidth);
-            const texts = parts.filter((each) => each.scrollHeight > each.clientHeight || each.scrollWidth > each.clientWidth)
+            const parts = [row.element, ...row.element.querySelectorAll('.cell-line > *')];
+            const texts = parts.filter((each) => each.offsetWidth)
+                .filter((each) => each.scrollHeight > each.clientHeight || each.scrollWidth > each.clientWidth)
                 .map((each) => `${each.className}: ${each.innerText}`);
             row.element.remove();
             return texts;
@@ -173,6 +178,48 @@ class Phone(PageTestCase):
             with self.subTest(width=width):
                 self.assertEqual(self.browser.run(outside), [])
 
+    def test_no_text_of_a_dialog_is_cut(self):
+        # The settings list the hosts of running downloads.
+        self.service.add(f"{FILES}/slow/a.bin")
+        self.wait_held(self.row("a.bin"), 0)
+        self.browser.size(320, 640)
+        wide = """
+            const measure = document.createElement('canvas').getContext('2d');
+            const content = document.querySelector('dialog .dialog-content');
+            const fields = [...content.querySelectorAll('input:placeholder-shown')].filter((each) => each.clientWidth);
+            const cut = fields.filter((each) => {
+                const style = getComputedStyle(each);
+                measure.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+                const edges = Number.parseFloat(style.paddingLeft) + Number.parseFloat(style.paddingRight);
+                return measure.measureText(each.placeholder).width > each.clientWidth - edges;
+            });
+            const isWide = content.scrollWidth > content.clientWidth;
+            return [...cut.map((each) => each.placeholder), ...(isWide ? ['wide'] : [])];"""
+        self.browser.run("document.querySelector('#settings-button').click()")
+        self.browser.wait("the hosts", "return document.querySelector('dialog tbody tr')")
+        self.assertEqual(self.browser.run(wide), [])
+        self.browser.press("Escape")
+        self.no_dialog()
+        self.browser.run("document.querySelector('#add-button').click()")
+        self.dialog()
+        self.browser.run("document.querySelector('.options').open = true")
+        self.browser.type(f"curl {FILES}/small/a.bin -H 'Referer: http://a.test/' -b 'id=1' -H 'User-Agent: Browser'")
+        self.browser.wait("the offer", "return !document.querySelector('#offer').hidden")
+        self.assertEqual(self.browser.run(wide), [])
+        self.browser.click("dialog footer .quiet")
+
+    def test_a_problem_of_a_long_form_is_seen(self):
+        self.browser.click("#add-button")
+        self.browser.type(f"{FILES}/small/a.bin")
+        self.browser.wait("the link", "return !document.querySelector('dialog [type=submit]').disabled")
+        self.browser.run("document.querySelector('.options').open = true")
+        self.browser.click("[name=rateLimit]")
+        self.browser.type("fast")
+        self.browser.click("dialog .primary")
+        self.browser.wait("the problem", f"{SEEN_NOW} return seen(document.querySelector('dialog [role=alert]'))")
+        self.assertIn("Invalid rate", self.browser.texts("dialog [role=alert]")[0])
+        self.browser.click("dialog footer .quiet")
+
     def test_filters_show_that_there_are_more(self):
         edges = "return [...document.querySelector('.filter-row').classList].filter((name) => name.startsWith('more')).join()"
         self.browser.wait("the edge", f"return (() => {{ {edges} }})() === 'more-after'")
@@ -266,7 +313,8 @@ class Everyday(PageTestCase):
     def test_the_limit_is_named_in_the_language_of_the_page(self):
         limits = ["limit: 3 per host", "limit: 1 in the group films (old)", "limit: 5 at the same time", "other"]
         texts = """
-            return Promise.all(['row', 'language'].map((name) => import(`./page/${name}.js`))).then(([{ stateText }, { setLanguage }]) =>
+            const modules = ['row', 'language'].map((name) => import(`./page/${name}.js`));
+            return Promise.all(modules).then(([{ stateText }, { setLanguage }]) =>
                 ['en', 'zh-Hans', 'en'].map((language) => {
                     setLanguage(language);
                     return arguments[0].map((reason) => stateText({ state: 'queued', reason }));
@@ -292,6 +340,17 @@ class Everyday(PageTestCase):
             const host = document.querySelector(`${arguments[0]} .host`);
             return [host.clientWidth, Number.parseFloat(getComputedStyle(host).fontSize)]""", row)
         self.assertGreater(width, 5 * text)
+
+    def test_notes_leave_a_low_screen_free(self):
+        announce = "return import('./page/announce.js').then(({ announce }) => announce(arguments[0], 'bad'))"
+        for text in ("one", "two"):
+            self.browser.run(announce, text)
+        shown = """
+            const notes = [...document.querySelectorAll('.toast')];
+            return notes.filter((each) => each.checkVisibility()).map((each) => each.innerText)"""
+        self.assertEqual(self.browser.run(shown), ["one", "two"])
+        self.browser.size(320, 256)
+        self.assertEqual(self.browser.run(shown), ["two"])
 
     def test_the_order_has_a_label(self):
         self.assertEqual(self.browser.run("return document.querySelector('#order').labels[0].innerText"), "Sort by")

@@ -1,6 +1,6 @@
 // The dialog that adds downloads: links, what the service found in them, and options.
 
-import { announce, complain, problemText } from "./announce.js";
+import { announce, complain, problemText, showProblem } from "./announce.js";
 import { api } from "./api.js";
 import { openDialog } from "./dialogs.js";
 import { element, setText } from "./dom.js";
@@ -301,8 +301,8 @@ export class AddDialog {
       this.keep();
       this.reading.look();
       if (problem.status === 401) complain(problem);
-      this.problem.textContent = problemText(problem);
       this.form.querySelector(".options").open ||= problem.status === 400;
+      showProblem(this.problem, problem);
     }
   }
 }

@@ -52,6 +52,12 @@ export function complain(problem) {
   announce(problemText(problem), "bad");
 }
 
+/** Shows a problem in the note of a form, and scrolls the note into view: the form may be longer than the screen. */
+export function showProblem(note, problem) {
+  note.textContent = problemText(problem);
+  note.scrollIntoView({ block: "nearest" });
+}
+
 export function problemText(problem) {
   if (problem.status === undefined) return problem instanceof TypeError ? t("noAnswer") : problem.message;
   const key = `problem.${problem.code ?? problem.status}`;

@@ -1,6 +1,6 @@
 // The options of a download that can be changed: priority, rate limit, connections, group, folder and URL.
 
-import { problemText } from "./announce.js";
+import { showProblem } from "./announce.js";
 import { element } from "./dom.js";
 import { editableBytes, parseBytes } from "./format.js";
 import { t } from "./language.js";
@@ -91,7 +91,7 @@ export class Controls {
       if ("priority" in wanted) this.store.reload();
     } catch (problem) {
       this.say.classList.remove("good");
-      this.say.textContent = problemText(problem);
+      showProblem(this.say, problem);
     }
   }
 

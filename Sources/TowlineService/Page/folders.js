@@ -1,6 +1,6 @@
 // Downloads that failed because their folder is gone, for example after a disk was renamed. Offers one new folder for all.
 
-import { announce, problemText } from "./announce.js";
+import { announce, showProblem } from "./announce.js";
 import { api } from "./api.js";
 import { openDialog } from "./dialogs.js";
 import { byId, element } from "./dom.js";
@@ -95,7 +95,7 @@ export class LostFolders {
         await this.actions.perform("retry", lost.map(({ id }) => id));
         announce(t("folderChanged", { n: lost.length }));
       } catch (error) {
-        problem.textContent = problemText(error);
+        showProblem(problem, error);
         field.select();
       } finally {
         send.disabled = false;

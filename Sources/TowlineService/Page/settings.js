@@ -1,6 +1,6 @@
 // The settings of the service and of this browser, and the bookmarklet.
 
-import { announce, complain, problemText } from "./announce.js";
+import { announce, complain, problemText, showProblem } from "./announce.js";
 import { api } from "./api.js";
 import { openDialog } from "./dialogs.js";
 import { byId, element, setText } from "./dom.js";
@@ -111,7 +111,7 @@ export class Settings {
         dialog.close();
         announce(t("saved"), "good");
       } catch (problem) {
-        say.textContent = problemText(problem);
+        showProblem(say, problem);
       }
     });
   }
@@ -145,7 +145,10 @@ export class Settings {
     const line = (name, limit) => element(
       "div", { class: "group-line" },
       element("input", { name: "group-name", type: "text", "aria-label": t("groupName"), value: name, placeholder: t("newGroup"), dir: "auto" }),
-      element("input", { name: "group-limit", type: "number", min: 0, "aria-label": t("groupLimit"), value: limit ?? "", placeholder: t("noLimit") }));
+      element("input", {
+        name: "group-limit", type: "number", min: 0, value: limit ?? "",
+        "aria-label": t("groupLimit"), placeholder: t("noGroupLimit"),
+      }));
     const lines = [...groups.map(([name, limit]) => line(name, limit)), line("", "")];
     return element("fieldset", {}, element("legend", {}, t("groupLimits")), ...lines);
   }
