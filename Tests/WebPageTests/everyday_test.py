@@ -178,6 +178,14 @@ class Phone(PageTestCase):
             with self.subTest(width=width):
                 self.assertEqual(self.browser.run(outside), [])
 
+    def test_the_last_row_can_be_scrolled_above_a_note(self):
+        self.service.add(*[f"{FILES}/small/{number}.bin" for number in range(12)], startsPaused=True)
+        self.row("11.bin")
+        self.browser.run("return import('./page/announce.js').then(({ announce }) => announce('one', 'bad'))")
+        self.browser.run("document.querySelector('#list').scrollTop = 100000")
+        seen = f"{SEEN_NOW} return seen(document.querySelector(`${{a0}} .name`))"
+        self.browser.wait("the last row", seen, self.row("11.bin"))
+
     def test_no_text_of_a_dialog_is_cut(self):
         # The settings list the hosts of running downloads.
         self.service.add(f"{FILES}/slow/a.bin")
