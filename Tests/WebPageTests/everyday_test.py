@@ -186,6 +186,21 @@ class Phone(PageTestCase):
         seen = f"{SEEN_NOW} return seen(document.querySelector(`${{a0}} .name`))"
         self.browser.wait("the last row", seen, self.row("11.bin"))
 
+    def test_a_note_leaves_the_banner_free(self):
+        self.service.add(f"{FILES}/small/a.bin", startsPaused=True)
+        self.browser.click(f"{self.row('a.bin')} .name")
+        self.browser.run("""
+            document.querySelector('#banner').textContent = 'The connection to towd is lost. Reconnecting…';
+            document.querySelector('#banner').hidden = false;
+            return import('./page/announce.js').then(({ announce }) => announce('one', 'bad'))""")
+        for width, height in ((390, 844), (320, 640), (320, 256)):
+            self.browser.size(width, height)
+            note, banner = self.browser.run("""
+                return [document.querySelector('.toast').getBoundingClientRect().bottom,
+                    document.querySelector('#banner').getBoundingClientRect().top]""")
+            with self.subTest(size=(width, height)):
+                self.assertLess(note, banner)
+
     def test_no_text_of_a_dialog_is_cut(self):
         # The settings list the hosts of running downloads.
         self.service.add(f"{FILES}/slow/a.bin")

@@ -17,6 +17,7 @@ export class Controls {
     this.connections = this.field("connections", { type: "number", min: 1, max: 128, placeholder: t("defaultIs", { value: t("automatic") }) });
     this.group = this.field("group", { autocomplete: "off", dir: "auto" });
     this.directory = this.field("directory", { autocomplete: "off", spellcheck: "false", dir: "ltr" });
+    this.directory.label.classList.add("wide");
     this.link = this.field("renewedLink", { type: "url", placeholder: t("example", { value: "https://example.com/file.iso" }), autocomplete: "off", spellcheck: "false" });
     this.save = element("button", { type: "submit", class: "quiet" }, t("save"));
     this.renew = element("button", { type: "submit", class: "quiet" }, t("renew"));
