@@ -19,7 +19,10 @@ import TowlineEngine
         var disk: TestDisk
 
         init() async throws {
-            site = try await Site(["/file": Resource(UnmountedDiskTests.version, rate: 2_000_000)])
+            site = try await Site([
+                "/file": Resource(UnmountedDiskTests.version, rate: 2_000_000),
+                "/new": Resource(UnmountedDiskTests.version), "/later": Resource(UnmountedDiskTests.version),
+            ])
             directory = site.downloads.appendingPathComponent("disk")
             image = site.root.appendingPathComponent("image")
             disk = try TestDisk(image: image, at: directory)
@@ -29,10 +32,10 @@ import TowlineEngine
             try await site.downloader { $0.diskRetryInterval = .seconds(0.2) }
         }
 
-        func add(to downloader: Downloader) async throws -> Download {
+        func add(_ path: String = "/file", to downloader: Downloader, below: String = "") async throws -> Download {
             try await downloader.add(
-                try site.request("/file") {
-                    $0.destination = .directory(directory)
+                try site.request(path) {
+                    $0.destination = .directory(below.isEmpty ? directory : directory.appendingPathComponent(below))
                     $0.connections = 1
                 })
         }
@@ -108,9 +111,76 @@ import TowlineEngine
         await place.site.server.stop()
     }
 
+    /// A download of a directory on the disk is finished, and no longer in the list. A link that is added later, after
+    /// a restart and for another directory of the disk, does not go to the bare mount point.
+    @Test(arguments: ["", "films/new"]) func aNewDownloadWaits(_ below: String) async throws {
+        var place = try await Place()
+        var downloader = try await place.downloader()
+        let first = try await place.add(to: downloader)
+        _ = try await first.file
+        try await first.remove()
+        await downloader.close()
+        try place.disk.unmount()
+        let directory = below.isEmpty ? place.directory : place.directory.appendingPathComponent(below)
+        if !below.isEmpty { try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true) }
+        let names = place.names
+
+        downloader = try await place.downloader()
+        let download = try await place.add("/new", to: downloader, below: below)
+        try await expectWait(download)
+        let moved = try await downloader.add(try place.site.request("/later") { $0.startsPaused = true })
+        try await moved.setDirectory(directory)
+        try await moved.start()
+        try await expectWait(moved)
+        #expect(place.names == names && place.site.server.log.requests("/new").isEmpty)
+        place.disk = try TestDisk(image: place.image, at: place.directory)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        #expect(try await download.file == directory.appendingPathComponent("new"))
+        #expect(try await moved.file == directory.appendingPathComponent("later"))
+        await downloader.close()
+        await place.site.server.stop()
+    }
+
+    /// The user gave up the disk. It is enough to say that for one download.
+    @Test func newDownloadsUseTheMountPointIfTheUserSaysSo() async throws {
+        let place = try await Place()
+        let downloader = try await place.downloader()
+        _ = try await place.add(to: downloader).file
+        try place.disk.unmount()
+        let download = try await place.add("/new", to: downloader)
+        try await expectWait(download)
+        try await download.setDirectory(place.directory)
+        _ = try await download.file
+        _ = try await place.add("/later", to: downloader).file
+        #expect(place.names == ["later", "new"])
+        await downloader.close()
+        await place.site.server.stop()
+    }
+
+    /// A new download uses the disk that is mounted: there is nothing of the download on the earlier one.
+    @Test func newDownloadsUseTheDiskThatIsMounted() async throws {
+        var place = try await Place()
+        let downloader = try await place.downloader()
+        _ = try await place.add(to: downloader).file
+        try place.disk.unmount()
+        place.disk = try TestDisk(image: place.site.root.appendingPathComponent("other"), at: place.directory)
+        _ = try await place.add("/new", to: downloader).file
+        #expect(place.names == ["new"])
+        // From now on, this is the disk of the directory.
+        try place.disk.unmount()
+        let later = try await place.add("/later", to: downloader)
+        try await expectWait(later)
+        place.disk = try TestDisk(image: place.site.root.appendingPathComponent("other"), at: place.directory)
+        _ = try await later.file
+        await downloader.close()
+        await place.site.server.stop()
+    }
+
     /// A directory of the same file system is mounted instead of a disk.
     @Test func aBindMountIsMissed() async throws {
-        let site = try await Site(["/file": Resource(Self.version, rate: 2_000_000)])
+        let site = try await Site([
+            "/file": Resource(Self.version, rate: 2_000_000), "/new": Resource(Self.version),
+        ])
         let real = site.root.appendingPathComponent("real")
         let directory = site.downloads.appendingPathComponent("bind")
         for each in [real, directory] {
@@ -130,10 +200,12 @@ import TowlineEngine
         #expect(umount(directory.path) == 0)
         try await download.start()
         try await expectWait(download)
+        let new = try await downloader.add(try site.request("/new") { $0.destination = .directory(directory) })
+        try await expectWait(new)
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
         bind()
-        _ = try await download.file
-        #expect(try FileManager.default.contentsOfDirectory(atPath: real.path) == ["file"])
+        _ = try await (download.file, new.file)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: real.path).sorted() == ["file", "new"])
         #expect(umount(directory.path) == 0)
         await downloader.close()
         await site.server.stop()

@@ -50,7 +50,7 @@ extension DownloadCenter {
         var request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
         try await checkFiles(of: record, request, in: path)
         request.setDirectory(directory, insteadOf: record.directory)
-        request.fileSystem = nil
+        request = await scheduler.disks.located([request])[0]
         let identity = try request.identity()
         if let other = try await registry.find(identity: identity), other != id {
             throw TowlineError(
@@ -97,8 +97,8 @@ extension DownloadCenter {
             "another download saves \(shownName) in \(shownPath). Choose another directory, or remove that download")
     }
 
-    /// Lets a download continue on the disk that is mounted at its directory now. The caller holds the lock of the
-    /// request.
+    /// Lets a download, and later additions, use the disk that is mounted at its directory now. The caller holds the
+    /// lock of the request.
     private func continueHere(_ record: RegisteredDownload) async throws(TowlineError) {
         guard running.isFree(record.id), var request = try? StoredRequest.decode(record.options),
             request.fileSystem != nil
@@ -111,6 +111,7 @@ extension DownloadCenter {
         let message = "the download continues on the file system that is now at its directory"
         change.note("moved", message, at: clock.milliseconds)
         guard try await scheduler.apply(change, onlyFrom: record.state) else { return }
+        await scheduler.disks.knownDisks.forget(record.directory)
         await scheduler.use(request, for: record.id, restarts: false)
     }
 }

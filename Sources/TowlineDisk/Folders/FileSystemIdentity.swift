@@ -33,11 +33,13 @@ package struct FileSystemIdentity: Hashable, Sendable, Codable {
     /// directory of the same file system that was mounted there (a bind mount) from the one below it. A mount point
     /// alone decides nothing, because a sandbox adds some; nor does a directory alone, because users replace some.
     private func lacksMount(of other: FileSystemIdentity) -> Bool {
-        guard let mountPoint, let earlier = other.mountPoint, let inode, let earlierInode = other.inode else {
-            return false
-        }
-        let isAbove = mountPoint == "/" ? earlier != "/" : earlier.hasPrefix(mountPoint + "/")
-        return isAbove && inode != earlierInode
+        guard let earlier = other.mountPoint, let inode, let earlierInode = other.inode else { return false }
+        return isMounted(above: earlier) && inode != earlierInode
+    }
+
+    /// Returns whether the mount point of the file system is a parent of `path`; `false` if it is unknown.
+    package func isMounted(above path: String) -> Bool {
+        mountPoint.map { $0 == "/" ? path != "/" : path.hasPrefix($0 + "/") } ?? false
     }
 
     /// The file system of a directory, and whether the directory exists.

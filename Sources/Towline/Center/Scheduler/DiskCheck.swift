@@ -10,19 +10,33 @@ struct DiskCheck {
     let files: any DownloadFiles
     let locks: RequestLocks
 
-    /// Returns new requests with the file systems of their directories, as far as the directories exist.
+    /// Returns new requests with the file systems of their directories, as far as the directories exist or are on a
+    /// known disk that is not mounted.
     func located(_ requests: [DownloadRequest]) async -> [DownloadRequest] {
+        var known = await knownDisks
         var found: [String: FileSystemIdentity?] = [:]
         var located = requests
         for index in requests.indices {
             guard let directory = try? requests[index].place.directory else { continue }
             if found[directory] == nil {
-                let finding = await files.fileSystem(directory)
-                found[directory] = .some(finding?.isOfDirectory == true ? finding?.identity : nil)
+                found[directory] = .some(await locate(directory, &known))
             }
             located[index].fileSystem = found[directory] ?? nil
         }
         return located
+    }
+
+    private func locate(_ directory: String, _ known: inout KnownDisks) async -> FileSystemIdentity? {
+        guard let finding = await files.fileSystem(directory) else { return nil }
+        if let disk = await known.missing(at: directory, finding.identity) { return disk }
+        guard finding.isOfDirectory else { return nil }
+        await known.remember(finding.identity, of: directory)
+        return finding.identity
+    }
+
+    /// The file systems on which downloads were stored.
+    var knownDisks: KnownDisks {
+        get async { await KnownDisks(registry: registry, files: files) }
     }
 
     /// Checks that the disk of a download is mounted, before its transfer begins. For a download whose directory was
@@ -49,6 +63,8 @@ struct DiskCheck {
         request.fileSystem = fileSystem
         var change = RegistryChange(download.id)
         change.options = try? StoredRequest.encode(request)
+        var known = await knownDisks
+        await known.remember(fileSystem, of: record.directory)
         // If the list cannot be written, the next transfer stores the file system.
         guard (try? await registry.apply([change])) != nil else { return }
         download.update { _, request in request.fileSystem = fileSystem }
