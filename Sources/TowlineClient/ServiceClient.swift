@@ -10,15 +10,22 @@ package struct ServiceClient: Sendable {
     /// The name of the program that uses this client, for messages about different versions.
     private let program: String
     private let exchange: SocketExchange
+    private let onSilence: (@Sendable () -> Void)?
 
     /// Creates a client. Does not connect.
     ///
     /// - Parameters:
     ///   - timeout: the limit for a whole request and its response.
     ///   - program: the program that uses the client, as messages name it.
-    package init(socket: String, timeout: Duration = .seconds(60), program: String = "tow") {
+    ///   - onSilence: called once for each request during which `towd` does not respond to any request for 5 seconds.
+    ///     The event stream does not call it.
+    package init(
+        socket: String, timeout: Duration = .seconds(60), program: String = "tow",
+        onSilence: (@Sendable () -> Void)? = nil
+    ) {
         self.socket = socket
         self.program = program
+        self.onSilence = onSilence
         exchange = SocketExchange(socket: socket, timeout: timeout)
     }
 
@@ -129,6 +136,14 @@ package struct ServiceClient: Sendable {
     // MARK: Exchanges
 
     private func send(_ method: String, _ target: String, _ body: [UInt8]? = nil) async throws -> [UInt8] {
+        let watch = onSilence.map { report in
+            Task {
+                // A request may take long, for example while many downloads are added.
+                try await Task.sleep(for: .seconds(2))
+                if await !isRunning, !Task.isCancelled { report() }
+            }
+        }
+        defer { watch?.cancel() }
         let answer = try await reporting { () throws(SocketExchange.Failure) in
             try await exchange.send(.init(method, Wire.base + target, body: body))
         }

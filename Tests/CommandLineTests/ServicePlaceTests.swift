@@ -77,12 +77,20 @@ struct ServicePlaceTests {
         #expect(Foundation.kill(process, SIGSTOP) == 0)
         defer { service.kill() }
         let words = ["--state", place.path("state")]
+        // Other commands say so on standard error, and wait.
+        let list = try CommandRun(["list"] + words)
+        let adding = try CommandRun(["add", "--paused", "http://127.0.0.1:9/a"] + words)
         let start = ContinuousClock.now
         let status = try await CommandRun(["service", "status"] + words).finish()
         #expect(status.status == 1 && status.text.contains("process \(process) is towd"), "\(status.text)")
         let stop = try await CommandRun(["service", "stop"] + words).finish()
         #expect(stop.status == 1 && stop.stderr.contains("kill -KILL \(process)"), "\(stop.stderr)")
         #expect(ContinuousClock.now - start < .seconds(55), "no command waits for the time limit of a request")
+        #expect(Foundation.kill(process, SIGCONT) == 0)
+        for waiting in [list, adding] {
+            let result = try await waiting.finish()
+            #expect(result.stderr.contains("towd (process \(process)) does not respond"), "\(result.stderr)")
+        }
     }
 
     /// The path of a socket has at most 107 bytes (unix(7)).

@@ -27,7 +27,21 @@ struct ServiceOptions: ParsableArguments {
         return places
     }
 
-    var client: ServiceClient { ServiceClient(socket: places.socket) }
+    /// A client for the service. If `towd` does not respond for some seconds, the client says so on standard error and
+    /// continues to wait: the machine may be busy, or the process was stopped (SIGSTOP).
+    var client: ServiceClient {
+        let state = places.stateDirectory
+        return ServiceClient(socket: places.socket) {
+            let process = Installation.owner(of: state).map { " (process \($0))" } ?? ""
+            var errors = OutputDescriptor(STDERR_FILENO)
+            errors.write(
+                """
+                tow: towd\(process) does not respond. Waiting for up to a minute. 'tow service stop' ends a towd that \
+                hangs.
+
+                """)
+        }
+    }
 
     /// A starter for the service, used if the service is not running.
     var starter: ServiceStarter {
