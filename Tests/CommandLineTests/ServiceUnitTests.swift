@@ -221,6 +221,20 @@ import Testing
         #expect(try await home.tow("service", "stop").status == 0)
     }
 
+    /// Removing stops the service whether it has a unit or not, with or without systemd.
+    @Test(arguments: [false, true]) func removingStopsAServiceWithoutAUnit(_ hasSystemd: Bool) async throws {
+        let home = try hasSystemd ? Home() : Home(control: nil)
+        try FileManager.default.createDirectory(
+            at: home.directory.file(".config/towline"), withIntermediateDirectories: true)
+        try Data("listen: none\n".utf8).write(to: home.directory.file(".config/towline/towd.yaml"))
+        #expect(try await home.tow("add", "--paused", "http://127.0.0.1:9/file").status == 0)
+        let removed = try await home.tow("service", "remove")
+        #expect(removed.status == 0 && removed.text.hasPrefix("towd stopped"), "\(removed.text)\(removed.stderr)")
+        #expect(try await home.tow("list").status == 1)
+        let again = try await home.tow("service", "remove")
+        #expect(again.status == 1 && again.stderr.contains("towd is not running"), "\(again.stderr)")
+    }
+
     @Test func withoutAManagerItSaysWhatIsLeftToDo() async throws {
         let home = try Home(
             control: """

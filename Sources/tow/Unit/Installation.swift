@@ -70,8 +70,10 @@ struct Installation {
         return unit
     }
 
-    /// Stops `towd` and removes the unit file.
-    static func remove() throws {
+    /// Stops the `towd` that systemd runs, and removes the unit file.
+    ///
+    /// - Returns: `false` if there is no unit, and systemd does not run `towd`.
+    static func remove() throws -> Bool {
         let file = file
         switch file.kind {
         case .absent: return try removePackaged(file)
@@ -99,21 +101,16 @@ struct Installation {
         }
         try file.remove()
         try? manager.reload()
+        return true
     }
 
     /// Disables and stops the unit of a package. Its file stays.
-    private static func removePackaged(_ file: UnitFile) throws {
+    private static func removePackaged(_ file: UnitFile) throws -> Bool {
         let manager = UserManager()
-        guard file.isEnabled || manager.isActive else {
-            throw TowlineError(
-                .commandFailed,
-                """
-                there is nothing to remove: the unit file \(TerminalSafeText.make(file.path)) does not exist, and \
-                systemd does not run towd
-                """)
-        }
+        guard file.isEnabled || manager.isActive else { return false }
         do {
             try manager.disable()
+            return true
         } catch {
             throw TowlineError(
                 .commandFailed,

@@ -149,12 +149,24 @@ struct ServiceInstallCommand: AsyncParsableCommand {
 struct ServiceRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Stop towd and remove its systemd unit. The list of downloads and all files are kept.")
+        abstract: """
+            Stop towd, however it was started, and remove its systemd unit. The list of downloads and all files are kept.
+            """)
+
+    @OptionGroup(title: "Service")
+    var service: ServiceOptions
 
     func run() async throws {
-        try Installation.remove()
+        let hadUnit = try Installation.remove()
+        guard try await Installation(service: service).stop() || hadUnit else {
+            let file = TerminalSafeText.make(Installation.file.path)
+            throw TowlineError(
+                .commandFailed,
+                "there is nothing to remove: the unit file \(file) does not exist, and towd is not running")
+        }
         var output = OutputDescriptor(STDOUT_FILENO)
-        output.write("systemd no longer starts towd. The list of downloads and all files are kept.\n")
+        let result = hadUnit ? "systemd no longer starts towd" : "towd stopped. It had no systemd unit"
+        output.write("\(result). The list of downloads and all files are kept.\n")
     }
 }
 
