@@ -232,12 +232,21 @@ struct RegistryOpening: Sendable {
                 try database.execute(sql: "UPDATE process SET openings = (openings + 1) & 1073741823")
                 try Probe.run(database)
             }
+            readSmallList(connections)
             try directory.note("open")
             return connections
         } catch {
             connections.close()
             throw error
         }
+    }
+
+    /// Reads all pages of a small list, which stay in the cache of the writer: `rewrite` then needs no page of a file
+    /// that another program truncated.
+    private func readSmallList(_ connections: Connections) {
+        guard FileCall.size(path: path) <= 8 << 20, let copy = try? DatabaseQueue() else { return }
+        // A page that cannot be read is an error when it is needed.
+        try? connections.writer.backup(to: copy)
     }
 
     /// Adds the downloads that only journals contain. If the integrity check fails, adds no download and returns

@@ -94,6 +94,24 @@ import TowlineEngine
         await registry.close()
     }
 
+    /// A new process has read little of the list when the database loses all its pages.
+    @Test(arguments: [true, false]) func aSmallListIsInMemoryAfterOpening(_ isWritten: Bool) async throws {
+        var registry = try await state.open()
+        for start in stride(from: 0, to: 1000, by: 200) {
+            _ = try await registry.add((start..<start + 200).map { Sample.download($0) })
+        }
+        await registry.close()
+        registry = try await state.open()
+        let (told, telling) = AsyncStream.makeStream(of: String.self)
+        registry.onNotice { telling.yield($0) }
+        #expect(truncate(state.database, 0) == 0)
+        if isWritten { #expect(try await registry.add([Sample.download(1000)]) == [.added]) }
+        var notices = told.makeAsyncIterator()
+        #expect(await notices.next()?.contains("No download was lost") == true)
+        #expect(try await listAfterAKill().count == (isWritten ? 1001 : 1000))
+        await registry.close()
+    }
+
     /// All data is in the database, and the log is empty, before the database loses its second half.
     @Test func aTruncatedDatabaseIsWrittenAgain() async throws {
         let registry = try await state.open()
