@@ -55,7 +55,7 @@ extension DownloadQuery {
         if descending { items.append(("descending", "true")) }
         if !filters.isEmpty { items.append(("state", filters.map(\.rawValue).sorted().joined(separator: ","))) }
         if let group { items.append(("group", group)) }
-        if let text { items.append(("text", text)) }
+        if let text, !text.isEmpty { items.append(("text", text)) }
         if let cursor { items.append(("cursor", cursor.text)) }
         return items
     }

@@ -25,6 +25,14 @@ extension Decoder {
 }
 
 extension Wire {
+    /// A JSON object without fields.
+    package struct NoFields: Decodable {
+        private enum CodingKeys: CodingKey, CaseIterable {}
+
+        /// Decodes the object. Throws `DecodingError` for any field.
+        package init(from decoder: any Decoder) throws { _ = try decoder.strictContainer(CodingKeys.self) }
+    }
+
     /// The change of one field in a PATCH request.
     package enum Update<Value: Hashable & Sendable & Codable>: Hashable, Sendable {
         /// The field is absent: keep the value.

@@ -210,6 +210,66 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// A field in the body of an action would not take effect: all downloads would be paused instead of one group.
+    @Test func theBodyOfAnActionHasNoFields() async throws {
+        let site = try await ServiceSite()
+        let id = try await site.add("/x", ["startsPaused": true])
+        func send(_ method: String, _ path: String, _ body: String) async throws -> RawExchange.Answer {
+            try await RawExchange.send(
+                method, Wire.base + path, to: site.socket, fields: ["Content-Type": "application/json"],
+                body: Array(body.utf8))
+        }
+        let actions = ["pause", "resume", "cancel", "retry", "start", "refetch"]
+        let paths = ["/actions/pause-all", "/actions/resume-all", "/session/codes"]
+        let one = "/downloads/" + id
+        for path in actions.map({ one + "/actions/" + $0 }) + paths {
+            for body in [#"{"group":"films"}"#, #"{"ids":["X"]}"#, "[]", "null", "7", "x", "{}{}"] {
+                #expect(try await send("POST", path, body).status == 400, "\(path) \(body)")
+            }
+        }
+        for path in [one, "/session"] {
+            #expect(try await send("DELETE", path, #"{"files":true}"#).status == 400, "\(path)")
+        }
+        #expect(try await site.ask("GET", one).object["state"] as? String == "paused")
+        let detail = try await send("POST", paths[0], #"{"group":"films"}"#).object["detail"] as? String ?? ""
+        #expect(detail.contains("unknown field 'group'") && detail.contains("query parameters: group"), "\(detail)")
+        #expect(try await send("POST", paths[0], String(repeating: " ", count: 5000)).status == 413)
+        for body in ["", "{}", " { }\n"] { #expect(try await send("POST", paths[0], body).status == 204, "\(body)") }
+        try await site.stop()
+    }
+
+    /// An empty value selects nothing that a client can mean, and the list would end a text at NUL.
+    @Test func emptyValuesAndControlCharactersAreRefused() async throws {
+        let site = try await ServiceSite()
+        let id = try await site.add("/x", ["startsPaused": true, "group": "a"])
+        let names = ["order", "descending", "state", "group", "text", "cursor", "limit"]
+        let queries =
+            names.map { $0 + "=" } + ["descending", "state=,", "state=paused,", "text=%00", "text=x%00", "group=a%00b"]
+        for query in queries {
+            #expect(try await site.ask("GET", "/downloads?" + query).status == 400, "\(query)")
+        }
+        for action in ["pause-all", "resume-all"] {
+            for query in ["group=", "group", "group=a%00b", "group=a%0A"] {
+                #expect(try await site.ask("POST", "/actions/\(action)?\(query)").status == 400, "\(action) \(query)")
+            }
+        }
+        for query in ["files=", "files"] {
+            #expect(try await site.ask("DELETE", "/downloads/\(id)?\(query)").status == 400, "\(query)")
+        }
+        let answer = try await site.ask("GET", "/downloads/" + id)
+        #expect(answer.status == 200 && answer.object["state"] as? String == "paused")
+        for group in ["a\0b", "a\n", "\u{1B}[2J", "\u{9B}"] {
+            let body: [String: Any] = ["url": site.server.url("/y"), "startsPaused": true, "group": group]
+            #expect(try await site.ask("POST", "/downloads", body).status == 400)
+            #expect(try await site.ask("PATCH", "/downloads/" + id, ["group": group]).status == 400)
+            #expect(try await site.ask("PATCH", "/settings", ["groups": [group: 1]]).status == 400)
+        }
+        #expect(try await site.ask("GET", "/downloads/" + id).object["group"] as? String == "a")
+        let metrics = try await RawExchange.send("GET", "/metrics?frob=1", to: site.socket)
+        #expect(metrics.status == 400)
+        try await site.stop()
+    }
+
     /// A client that repeats a parameter expects both values to count.
     @Test func aRepeatedParameterIsRefused() async throws {
         let site = try await ServiceSite()

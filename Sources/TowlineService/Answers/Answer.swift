@@ -24,11 +24,13 @@ enum Answer {
 
     /// Decodes the body of a request.
     ///
-    /// - Parameter limit: the maximum size of the body in bytes.
+    /// - Parameters:
+    ///   - limit: the maximum size of the body in bytes.
+    ///   - mayBeEmpty: `true` to read an empty body as an empty JSON object.
     /// - Throws: `HTTPError` 413 if the body is larger than `limit`, 503 if all bodies that are being received together
     ///   are larger than the budget; `DecodingError`.
     static func read<Value: Decodable>(
-        _ type: Value.Type, from request: Request, limit: Int = maximumBody
+        _ type: Value.Type, from request: Request, limit: Int = maximumBody, mayBeEmpty: Bool = false
     ) async throws -> Value {
         if let length = request.headers[.contentLength].flatMap({ Int64($0) }), length > limit {
             throw tooLarge(limit)
@@ -43,6 +45,7 @@ enum Answer {
             taken += count
             bytes.append(contentsOf: buffer.readableBytesView)
         }
+        if bytes.isEmpty, mayBeEmpty { bytes = Array("{}".utf8) }
         return try JSONDecoder().decode(type, from: Data(bytes))
     }
 

@@ -74,7 +74,7 @@ struct ProblemMiddleware: RouterMiddleware {
     }
 
     /// Describes why a request body is invalid. Never quotes a value of the body, because it may be a password.
-    private static func detail(_ error: DecodingError) -> String {
+    static func detail(_ error: DecodingError) -> String {
         func path(_ context: DecodingError.Context) -> String {
             let names = context.codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }
             return names.isEmpty ? "the request body" : names.joined(separator: ".")

@@ -70,7 +70,7 @@ struct DownloadRoutes: Sendable {
             ("refetch", { try await $0.refetch() }),
         ]
         for (name, perform) in actions {
-            table.add(.post, Self.one + "/actions/" + name) { _, context in
+            table.add(.post, Self.one + "/actions/" + name, takesBody: false) { _, context in
                 let download = try await download(context)
                 try await perform(download)
                 return try await answer(download)
@@ -83,11 +83,11 @@ struct DownloadRoutes: Sendable {
             let snapshots = try await downloader.snapshots(of: found.map { [$0] } ?? [])
             return try Answer.json(Wire.Added(downloads: snapshots.map { Wire.Download($0) }))
         }
-        table.add(.post, Wire.base + "/actions/pause-all", parameters: ["group"]) { request, _ in
+        table.add(.post, Wire.base + "/actions/pause-all", parameters: ["group"], takesBody: false) { request, _ in
             try await downloader.pauseAll(group: QueryReader(request).text("group"))
             return Answer.nothing()
         }
-        table.add(.post, Wire.base + "/actions/resume-all", parameters: ["group"]) { request, _ in
+        table.add(.post, Wire.base + "/actions/resume-all", parameters: ["group"], takesBody: false) { request, _ in
             try await downloader.startAll(group: QueryReader(request).text("group"))
             return Answer.nothing()
         }
@@ -140,7 +140,7 @@ struct DownloadRoutes: Sendable {
         switch change.group {
         case .keep: break
         case .clear: try await download.setGroup(nil)
-        case .set(let group): try await download.setGroup(group)
+        case .set(let group): try await download.setGroup(try DownloadRequest.group(group))
         }
         if let metadata = change.metadata { try await download.setMetadata(try DownloadRequest.metadata(metadata)) }
         try await applyLink(change, to: download, context)

@@ -13,16 +13,21 @@ struct RouteTable {
 
     /// Adds a handler. A handler for GET also handles HEAD.
     ///
-    /// - Parameter parameters: the names of the query parameters that the handler reads. The API refuses every other
-    ///   parameter, so that a misspelled filter does not select all downloads.
+    /// - Parameters:
+    ///   - parameters: the names of the query parameters that the handler reads. The API refuses every other parameter,
+    ///     so that a misspelled filter does not select all downloads.
+    ///   - takesBody: whether the handler of a POST or PATCH reads the body. Fields in the body of another handler, also
+    ///     of a DELETE, are refused, because they would have no effect.
     mutating func add(
-        _ method: HTTPRequest.Method, _ path: String, parameters: Set<String> = [], _ handler: @escaping Handler
+        _ method: HTTPRequest.Method, _ path: String, parameters: Set<String> = [], takesBody: Bool = true,
+        _ handler: @escaping Handler
     ) {
-        let hasBody = method == .post || method == .patch
-        let isOfAPI = path.hasPrefix(Wire.base)
+        let isJSON = method == .post || method == .patch
+        let isOfAPI = path.hasPrefix(Wire.base) || path == MetricRoutes.path
         handlers[path, default: [:]][method] = { request, context in
             if isOfAPI { try Self.checkParameters(request, parameters) }
-            if hasBody { try Self.checkBody(request) }
+            if isJSON { try Self.checkType(request, mayBeAbsent: !takesBody) }
+            if method == .delete || isJSON && !takesBody { try await Self.checkNoFields(request, parameters) }
             return try await handler(request, context)
         }
         if method == .get, handlers[path]?[.head] == nil {
@@ -48,19 +53,30 @@ struct RouteTable {
     }
 
     /// Accepts JSON only: a form of another site can send text without a preflight request, but not JSON.
-    private static func checkBody(_ request: Request) throws {
+    private static func checkType(_ request: Request, mayBeAbsent: Bool) throws {
         let type = request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         if type?.trimmingCharacters(in: .whitespaces) == "application/json" { return }
-        // An action and a new sign-in code need no body.
         let isEmpty = request.headers[.contentLength].map { $0 == "0" } ?? (request.headers[.transferEncoding] == nil)
-        if type == nil, isEmpty, Self.needsNoBody(request.uri.path) { return }
+        if type == nil, isEmpty, mayBeAbsent { return }
         throw HTTPError(
             .unsupportedMediaType,
             message: "the request body must be JSON. Send the header field Content-Type: application/json")
     }
 
-    private static func needsNoBody(_ path: String) -> Bool {
-        path.contains("/actions/") || path.hasSuffix("/session/codes")
+    /// Maximum size in bytes of a body without fields, which may contain white space.
+    private static let maximumEmptyBody = 4 << 10
+
+    /// Accepts an empty body and an empty JSON object only.
+    private static func checkNoFields(_ request: Request, _ parameters: Set<String>) async throws {
+        do {
+            _ = try await Answer.read(Wire.NoFields.self, from: request, limit: maximumEmptyBody, mayBeEmpty: true)
+        } catch let error as DecodingError {
+            let names = parameters.sorted().joined(separator: ", ")
+            throw HTTPError(
+                .badRequest,
+                message: ProblemMiddleware.detail(error) + ". This request takes no fields in a body"
+                    + (names.isEmpty ? "" : ". It has these query parameters: \(names)"))
+        }
     }
 
     private static let methods: [HTTPRequest.Method] =

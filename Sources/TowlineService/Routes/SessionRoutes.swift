@@ -34,7 +34,9 @@ struct SessionRoutes: Sendable {
             return Self.answer(request, cookie: value, lifetime: SessionList.lifetime)
         }
         // Needs the token or a session, as all routes that are not public.
-        table.add(.post, Wire.base + "/session/codes") { _, _ in try Answer.json(codes.make(), status: .created) }
+        table.add(.post, Wire.base + "/session/codes", takesBody: false) { _, _ in
+            try Answer.json(codes.make(), status: .created)
+        }
         // Needs no session, so that a browser can also clear the cookie of a session that has ended.
         table.add(.delete, Wire.base + "/session") { request, _ in
             try sessions.end(Gate.cookies(of: request))

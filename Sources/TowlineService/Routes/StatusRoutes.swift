@@ -41,6 +41,7 @@ struct StatusRoutes: Sendable {
     }
 
     private func apply(_ change: Wire.SettingsChange) async throws {
+        for group in (change.groups ?? [:]).keys { _ = try DownloadRequest.group(group) }
         if let count = change.maximumRunning { try await downloader.setMaximumRunning(count) }
         if let count = change.maximumRunningPerHost { try await downloader.setMaximumRunningPerHost(count) }
         switch change.rateLimit {

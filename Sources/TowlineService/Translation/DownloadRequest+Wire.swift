@@ -30,7 +30,7 @@ extension DownloadRequest {
         user = try wire.user.map { text throws(TowlineError) in try Self.user(text) }
         (cookies, proxy, options) = (wire.cookies, wire.proxy, wire.options)
         priority = try wire.priority.map { priority throws(TowlineError) in try Self.priority(priority) } ?? 0
-        group = wire.group
+        group = try wire.group.map { group throws(TowlineError) in try Self.group(group) }
         metadata = try wire.metadata.map { metadata throws(TowlineError) in try Self.metadata(metadata) } ?? [:]
         startsPaused = wire.startsPaused ?? false
     }
@@ -46,6 +46,16 @@ extension DownloadRequest {
                 "user: the colon between the user name and the password is missing. Send 'NAME:PASSWORD'")
         }
         return text
+    }
+
+    /// Checks the name of a group.
+    ///
+    /// - Throws: `unusableOption`.
+    static func group(_ name: String) throws(TowlineError) -> String {
+        guard !name.hasControlCharacters else {
+            throw TowlineError(.unusableOption, "group: control characters are not allowed in the name of a group")
+        }
+        return name
     }
 
     /// Checks the metadata of a client, which the list of downloads keeps. Lengths are in Unicode code points, as in
@@ -115,4 +125,9 @@ extension DownloadRequest {
         }
         return name + ".unpacked"
     }
+}
+
+extension String {
+    /// `true` if the text contains control characters, such as NUL, at which the list of downloads would end the text.
+    var hasControlCharacters: Bool { unicodeScalars.contains { $0.properties.generalCategory == .control } }
 }

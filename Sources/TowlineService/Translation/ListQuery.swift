@@ -13,7 +13,17 @@ struct QueryReader {
         self.values = values
     }
 
-    func text(_ name: String) -> String? { values[name].flatMap { $0.isEmpty ? nil : $0 } }
+    /// Returns the value of a parameter, or `nil` if the query does not contain the parameter.
+    func text(_ name: String) throws -> String? {
+        guard let text = values[name] else { return nil }
+        guard !text.isEmpty, !text.hasControlCharacters else {
+            throw HTTPError(
+                .badRequest,
+                message: "\(name): the value is empty or contains control characters. Send another value, or leave out"
+                    + " the parameter")
+        }
+        return text
+    }
 
     func integer(_ name: String, in range: ClosedRange<Int64>) throws -> Int64? {
         guard let text = values[name] else { return nil }
@@ -28,7 +38,7 @@ struct QueryReader {
     func flag(_ name: String) throws -> Bool {
         switch values[name] {
         case nil, "false": return false
-        case "true", "": return true
+        case "true": return true
         default: throw HTTPError(.badRequest, message: "\(name): invalid value, expected true or false")
         }
     }
@@ -40,7 +50,7 @@ struct QueryReader {
 
     func list() throws -> DownloadQuery {
         var query = DownloadQuery()
-        if let order = text("order") {
+        if let order = try text("order") {
             guard let known = DownloadQuery.Order(rawValue: order) else {
                 let names = DownloadQuery.Order.allCases.map(\.rawValue).joined(separator: ", ")
                 throw HTTPError(.badRequest, message: "order: invalid value, expected one of \(names)")
@@ -49,9 +59,9 @@ struct QueryReader {
         }
         query.descending = try flag("descending")
         query.filters = Set(try states().flatMap(\.filters))
-        query.group = text("group")
-        query.text = text("text")
-        query.cursor = text("cursor").map {
+        query.group = try text("group")
+        query.text = try text("text")
+        query.cursor = try text("cursor").map {
             // Accept a plus sign that the client did not escape.
             DownloadCursor(text: String($0.map { $0 == " " ? "+" : $0 }))
         }
@@ -61,7 +71,8 @@ struct QueryReader {
 
     /// Returns the states of the filter `state`; empty for all states.
     func states() throws -> [ListedState] {
-        try (text("state") ?? "").split(separator: ",").map { word in
+        guard let text = try text("state") else { return [] }
+        return try text.split(separator: ",", omittingEmptySubsequences: false).map { word in
             guard let state = ListedState(word.filter { !$0.isWhitespace }.lowercased()) else {
                 throw HTTPError(
                     .badRequest,
