@@ -57,6 +57,37 @@ import TowlineWire
         try await site.stop()
     }
 
+    /// A browser has the file already, and a program expects a version (RFC 9110 §13).
+    @Test(.timeLimit(.minutes(1)), arguments: ["GET", "HEAD"])
+    func conditionsOnTheVersionAreThoseOfTheStandard(_ method: String) async throws {
+        let site = try await ServiceSite(["/a.txt": Resource(Version(seed: 4, length: 1000))])
+        let id = try await site.add("/a.txt")
+        try await site.wait(id, for: .finished)
+        let whole = try await get(site, id)
+        let tag = try #require(whole.fields["etag"])
+        let cases: [([String: String], Int)] = [
+            (["If-None-Match": tag], 304), (["If-None-Match": "W/" + tag], 304), (["If-None-Match": "*"], 304),
+            (["If-None-Match": "\"a,b\", W/\"c\" ,\(tag)"], 304), (["If-None-Match": "\"x\""], 200),
+            (["If-None-Match": String(tag.dropFirst().dropLast())], 200),
+            (["If-Match": tag], 200), (["If-Match": "\"x\", \(tag)"], 200), (["If-Match": "*"], 200),
+            (["If-Match": "\"x\""], 412), (["If-Match": "W/" + tag], 412),
+            (["If-Match": "\"x\"", "If-None-Match": tag], 412), (["If-Match": tag, "If-None-Match": tag], 304),
+            (["If-None-Match": tag, "Range": "bytes=0-9"], 304), (["If-Match": tag, "Range": "bytes=0-9"], 206),
+            (["If-None-Match": tag, "Range": "bytes=5000-"], 304), (["If-Match": "\"x\"", "Range": "bytes=0-9"], 412),
+        ]
+        for (fields, status) in cases {
+            let answer = try await get(site, id, fields, method: method)
+            #expect(answer.status == status, "\(fields)")
+            guard status == 304 else { continue }
+            #expect(answer.body.isEmpty && answer.fields["content-length"] == nil, "\(fields)")
+            // A cache takes the fields of this response: among them must be the policy of the file.
+            for name in ["etag", "cache-control", "content-security-policy"] {
+                #expect(answer.fields[name] == whole.fields[name], "\(name)")
+            }
+        }
+        try await site.stop()
+    }
+
     /// A downloaded web page must not run in the origin of the service, with the user's session.
     @Test(arguments: ["page.html", "picture.svg", "code.js", "page.xhtml", "noending", "style.css", "x.pdf"])
     func nothingThatCouldRunIsShown(_ name: String) async throws {

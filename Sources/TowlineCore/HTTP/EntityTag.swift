@@ -43,6 +43,25 @@ package struct EntityTag: Hashable, Sendable {
     /// RFC 9110 §8.8.3.2).
     package func matchesWeakly(_ other: EntityTag) -> Bool { opaqueTag.elementsEqual(other.opaqueTag) }
 
+    /// Returns the valid entity tags in the value of the field `If-Match` or `If-None-Match` (RFC 9110 §13.1).
+    package static func list(_ fieldValue: String) -> [EntityTag] {
+        var scanner = FieldScanner(fieldValue)
+        var tags: [EntityTag] = []
+        while !scanner.isAtEnd {
+            _ = scanner.take { $0 == 0x2C || $0 == 0x20 || $0 == 0x09 }
+            // A comma inside the quotes belongs to the tag.
+            var bytes = Array(scanner.take { $0 != 0x22 && $0 != 0x2C })
+            if scanner.skip("\"") {
+                bytes += [0x22] + scanner.take { $0 != 0x22 }
+                if scanner.skip("\"") { bytes.append(0x22) }
+            }
+            if let tag = EntityTag(fieldValue: String(decoding: bytes, as: UTF8.self)), tag.isWellFormed {
+                tags.append(tag)
+            }
+        }
+        return tags
+    }
+
     /// The entity tag without `W/` and without the quotes, for the weak comparison.
     private var opaqueTag: Substring.UTF8View {
         var opaque = fieldValue[...]

@@ -55,6 +55,10 @@ struct ContentRoutes: Sendable {
         var headers = fields(for: name)
         let tag = content.version.map { "\"" + Self.tag($0) + "\"" }
         headers[.eTag] = tag
+        // RFC 9110 §13.2.2: these conditions come before the range and its condition.
+        if let response = try unmetCondition(of: request, tag.flatMap { EntityTag(fieldValue: $0) }, headers) {
+            return response
+        }
         guard let length = content.completeLength else {
             return Response(status: .ok, headers: headers, body: body(content, nil, nil, request))
         }
@@ -78,6 +82,27 @@ struct ContentRoutes: Sendable {
                 message: "the requested range is beyond the end of the file."
                     + " Request a range within its \(length) bytes")
         }
+    }
+
+    /// Returns the response 304 if the client has this version of the file, and `nil` if the conditions of the request
+    /// are met. Throws 412 if `If-Match` names other versions only.
+    private static func unmetCondition(
+        of request: Request, _ tag: EntityTag?, _ headers: HTTPFields
+    ) throws -> Response? {
+        func holds(_ field: String, _ isEqual: (EntityTag) -> Bool) -> Bool {
+            field == "*" || EntityTag.list(field).contains(where: isEqual)
+        }
+        if let field = request.headers[.ifMatch], !holds(field, { tag?.matchesStrongly($0) == true }) {
+            throw HTTPError(
+                .preconditionFailed,
+                message: "the file is not of the version that the header field If-Match names. Request the file without"
+                    + " this field")
+        }
+        guard let field = request.headers[.ifNoneMatch], holds(field, { tag?.matchesWeakly($0) == true }) else {
+            return nil
+        }
+        // A cache replaces the stored fields by these, so the policy of `fields` is sent again (RFC 9111 §3.2).
+        return Response(status: .notModified, headers: headers)
     }
 
     /// Throws `illegalTransition` if a download that does not run does not have the byte at `offset`: a status is

@@ -21,6 +21,17 @@ struct MalformedValidatorTests {
     @Test("a long value without the syntax of a tag is no tag")
     func longTag() { #expect(EntityTag(fieldValue: String(repeating: "a", count: 257)) == nil) }
 
+    @Test("a list has the valid tags of a condition; a comma belongs to a tag inside quotes")
+    func lists() {
+        func read(_ text: String) -> [String] { EntityTag.list(text).map(\.fieldValue) }
+        #expect(read("\"a\"") == ["\"a\""])
+        #expect(read(" \"a,b\",, W/\"c\"\t,\"\" ,") == ["\"a,b\"", "W/\"c\"", "\"\""])
+        #expect(read("a, 'b', w/\"c\", \"d\"") == ["\"d\""])
+        for text in ["", " ", ",", "*", "a", "\"", "\"a", "W/"] {
+            #expect(read(text) == [], "\(text)")
+        }
+    }
+
     @Test("quotes and W/ do not matter to the weak comparison")
     func weakly() throws {
         let tags = try ["\"a\"", "W/\"a\"", "a", "w/\"a\""].map { try #require(EntityTag(fieldValue: $0)) }
