@@ -26,6 +26,12 @@ import Testing
             (try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])?["directory"] as? String
         }
         #expect(directories == [place, place], "\(list.text)")
+        // A relative path is below the downloads directory.
+        for (folder, path) in [(".", "downloads"), ("./films", "downloads/films")] {
+            let again = try await service.tow(["move", "--json", ids[0], folder])
+            let row = try #require(try again.objects.first, "\(again.stderr)")
+            #expect(row["directory"] as? String == directory.path(path))
+        }
     }
 
     /// No error lets a download start over, or use the files of another one.

@@ -257,7 +257,7 @@ import TowlineWire
             withDestinationURL: site.downloads.appendingPathComponent("in"))
         let refused = [
             "..", "../outside", "in/../../outside", "/etc", "/", "link", "link/new", outside.path, ".hidden",
-            "in/.ssh", "in/./x", site.downloads.path + "x", "in\u{0}/x",
+            "in/.ssh", "in/./.ssh", "./..", site.downloads.path + "x", "in\u{0}/x",
         ]
         for directory in refused {
             let answer = try await site.ask(
@@ -265,7 +265,9 @@ import TowlineWire
             #expect(answer.status == 400, "\(directory)")
         }
         #expect(try manager.contentsOfDirectory(atPath: outside.path) == [])
-        for directory in ["in", "in/new/deep", "inner", site.downloads.path, site.downloads.path + "/in"] {
+        for directory in [
+            "in", "in/new/deep", "inner", site.downloads.path, site.downloads.path + "/in", ".", "./", "./in", "in/./x",
+        ] {
             let answer = try await site.ask(
                 "POST", "/downloads", ["url": "http://127.0.0.1:9/x", "directory": directory, "startsPaused": true])
             #expect(answer.status == 201, "\(directory)")

@@ -53,8 +53,8 @@ struct DownloadRoots: Sendable {
         guard !text.utf8.contains(0), text.utf8.count < 4096 else { throw Self.refusal(text) }
         // Byte by byte: a combining character after a slash or a dot makes another Character.
         let path = text.utf8.first == 0x2F ? text : standard + "/" + text
-        let components = path.utf8.split(separator: 0x2F).map { Substring($0) }
-        guard !components.contains(".."), !components.contains(".") else { throw Self.refusal(text) }
+        let components = path.utf8.split(separator: 0x2F).map { Substring($0) }.filter { $0 != "." }
+        guard !components.contains("..") else { throw Self.refusal(text) }
         var existing = components
         var missing: [Substring] = []
         var found = Self.real("/" + existing.joined(separator: "/"))
