@@ -61,8 +61,15 @@ struct ServiceListTests {
         #expect(try await Self.rows(service, ["--only", "Downloading, Paused"]).count == 2)
         let none = try await service.tow(["list", "-n", "0"])
         #expect(none.status == 2 && none.stderr.contains("--number"), "\(none.stderr)")
-        let unknown = try await service.tow(["list", "--only", "running"])
-        #expect(unknown.status != 0 && unknown.stderr.contains("downloading"), "\(unknown.stderr)")
+        for only in ["running", "", ",", "paused,"] {
+            let unknown = try await service.tow(["list", "--only", only])
+            #expect(unknown.status == 2 && unknown.text == "", "\(only)")
+            #expect(unknown.stderr.contains("--only: ") && unknown.stderr.contains("downloading"), "\(unknown.stderr)")
+        }
+        for (option, value) in [("--order", "colour"), ("--order", ""), ("--group", ""), ("--text", "")] {
+            let refused = try await service.tow(["list", option, value])
+            #expect(refused.status == 2 && refused.stderr.contains(option + ": "), "\(refused.stderr)")
+        }
         service.kill()
         await server.stop()
     }

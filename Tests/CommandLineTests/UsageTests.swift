@@ -103,7 +103,8 @@ struct UsageTests {
             "two different checksums"
         ),
         (["probe", "non sense"], "http:// or https://"), (["probe", "me@host"], "http:// or https://"),
-        (["status"], "file"),
+        (["status"], "file"), (["list", "--only", ","], "--only: "), (["list", "--order", "colour"], "--order: "),
+        (["add", "--max-wait", "5", "http://a.test/"], "--max-wait needs --max-tries"),
     ])
     func aCommandLineThatMakesNoSenseExitsWith2(_ arguments: [String], _ expected: String) async throws {
         let result = try await CommandRun.run(arguments)

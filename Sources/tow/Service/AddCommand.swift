@@ -102,6 +102,13 @@ struct AddCommand: AsyncParsableCommand {
     @OptionGroup(title: "Service")
     var service: ServiceOptions
 
+    func validate() throws {
+        guard failures.maxWait == nil || failures.maxTries != nil else {
+            throw ValidationError(
+                "--max-wait needs --max-tries: without a limit of attempts, a download never fails for a wait.")
+        }
+    }
+
     func run() async throws {
         let requests = try newDownloads()
         var added: [Wire.Download] = []

@@ -5,6 +5,9 @@ import TowlineWire
 
 /// The selection and the order of downloads from the list.
 struct ListSelection: ParsableArguments {
+    private static let states = ["active"] + Wire.State.allCases.map(\.rawValue)
+    private static let orders = ["queue", "added", "name", "size", "state", "ended"]
+
     @Option(
         help: ArgumentHelp(
             """
@@ -12,7 +15,7 @@ struct ListSelection: ParsableArguments {
             publishing, waiting, paused, finished, failed, cancelled. The word active stands for connecting, \
             downloading, verifying and publishing.
             """, valueName: "state,…"),
-        completion: .list(["active"] + Wire.State.allCases.map(\.rawValue)))
+        completion: .list(Self.states))
     var only: String?
 
     @Option(help: ArgumentHelp("Show only downloads of this group.", valueName: "name"))
@@ -23,11 +26,26 @@ struct ListSelection: ParsableArguments {
 
     @Option(
         help: ArgumentHelp("Sort by queue, added, name, size, state or ended. (default: queue)", valueName: "order"),
-        completion: .list(["queue", "added", "name", "size", "state", "ended"]))
+        completion: .list(Self.orders))
     var order: String?
 
     @Flag(help: "Reverse the sort order.")
     var descending = false
+
+    /// Checks the values here, because messages of the service name the parameters of its API.
+    func validate() throws {
+        let words = only?.split(separator: ",", omittingEmptySubsequences: false) ?? []
+        guard words.allSatisfy({ Self.states.contains($0.filter { !$0.isWhitespace }.lowercased()) }) else {
+            throw ValidationError(
+                "--only: expected one or more of these, separated by commas: \(Self.states.joined(separator: ", ")).")
+        }
+        if let order, !Self.orders.contains(order) {
+            throw ValidationError("--order: expected one of \(Self.orders.joined(separator: ", ")).")
+        }
+        for (option, value) in [("--group", group), ("--text", text)] where value?.isEmpty == true {
+            throw ValidationError("\(option): the value is empty. Leave out the option to list all downloads.")
+        }
+    }
 
     /// Returns the query parameters for a page of the selected downloads.
     ///

@@ -130,9 +130,9 @@ import Testing
     @Test func whatTheServiceDoesNotTakeIsSaidBeforeAnythingIsDrawn() async throws {
         let service = try ServiceProcess(try TestDirectory())
         #expect(try await service.tow(["list"]).status == 0)
-        let terminal = try PseudoTerminal(["watch", "--only", "nonsense"] + service.options)
+        let terminal = try PseudoTerminal(["watch", "--group", "a\u{1}"] + service.options)
         #expect(try await terminal.end().status == 2)
-        #expect(terminal.text.contains("expected a comma-separated list"))
+        #expect(terminal.text.contains("group: the value is empty or contains control characters"))
         #expect(!terminal.text.contains("\u{1B}["))
     }
 }
