@@ -412,23 +412,25 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// A page on another port of this machine can set a cookie of the same name, and a proxy can send its own
-    /// credentials. Any valid session or the valid token is sufficient. The token is not a session, and a session is
+    /// A page on another port of this machine can set a cookie of the same name (COOKIE below), and a proxy can send
+    /// its own credentials. Any valid session or the valid token is sufficient. The token is not a session, and a session is
     /// not a token.
     @Test(
         arguments: [
-            ("towline=wrong; towline=SESSION", nil, 200), ("towline=SESSION; towline=wrong", nil, 200),
-            ("a=b;towline=SESSION", nil, 200), ("towline=SESSION", "Basic YTpi", 200),
-            ("towline=wrong", "Bearer TOKEN", 200),
-            ("towline=wrong; xtowline=SESSION", nil, 401), ("towline=", nil, 401), ("towline=wrong", "Basic YTpi", 401),
-            ("towline=TOKEN", nil, 401), ("towline=TOKEN; towline=wrong", nil, 401), ("a=b", "Bearer SESSION", 401),
+            ("COOKIE=wrong; COOKIE=SESSION", nil, 200), ("COOKIE=SESSION; COOKIE=wrong", nil, 200),
+            ("a=b;COOKIE=SESSION", nil, 200), ("COOKIE=SESSION", "Basic YTpi", 200),
+            ("COOKIE=wrong", "Bearer TOKEN", 200),
+            ("COOKIE=wrong; xCOOKIE=SESSION", nil, 401), ("COOKIE=", nil, 401), ("COOKIE=wrong", "Basic YTpi", 401),
+            ("COOKIE=TOKEN", nil, 401), ("COOKIE=TOKEN; COOKIE=wrong", nil, 401), ("a=b", "Bearer SESSION", 401),
+            ("towline=SESSION", nil, 401), ("towline-=SESSION", nil, 401),
         ] as [(String, String?, Int)])
     func anyCookieOfThatNameMayBeTheSession(_ cookie: String, _ authorization: String?, _ status: Int) async throws {
         let site = try await ServiceSite()
-        let session = try await site.cookie().dropFirst("towline=".count)
+        let words = try await site.cookie().split(separator: "=")
+        let (name, session) = (words[0], words[1])
         func filled(_ text: String) -> String {
             text.replacingOccurrences(of: "TOKEN", with: site.service.token.text)
-                .replacingOccurrences(of: "SESSION", with: session)
+                .replacingOccurrences(of: "SESSION", with: session).replacingOccurrences(of: "COOKIE", with: name)
         }
         var fields = ["Cookie": filled(cookie)]
         fields["Authorization"] = authorization.map { filled($0) }

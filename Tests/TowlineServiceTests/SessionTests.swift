@@ -11,6 +11,39 @@ import Towline
         try await site.askOverTCP("GET", "/totals", ["Cookie": cookie]).status
     }
 
+    /// Returns the name and the value of a cookie.
+    private static func split(_ cookie: String) throws -> (name: String, value: String) {
+        let equals = try #require(cookie.firstIndex(of: "="))
+        return (String(cookie[..<equals]), String(cookie[cookie.index(after: equals)...]))
+    }
+
+    /// A browser keeps one cookie of a name for all ports of a host.
+    @Test func twoServicesOfAHostHaveCookiesOfDifferentNames() async throws {
+        let sites = [try await ServiceSite(), try await ServiceSite()]
+        var jar: [String: String] = [:]
+        for site in sites {
+            let cookie = try Self.split(try await site.cookie(["Cookie": Self.field(jar)]))
+            jar[cookie.name] = cookie.value
+        }
+        for site in sites { #expect(try await status(site, Self.field(jar)) == 200) }
+        let answer = try await sites[0].askOverTCP("DELETE", "/session", ["Cookie": Self.field(jar)])
+        #expect(answer.status == 204)
+        #expect(try await status(sites[0], Self.field(jar)) == 401)
+        #expect(try await status(sites[1], Self.field(jar)) == 200)
+        for site in sites { try await site.stop() }
+        // The name stays after a restart.
+        let again = try await ServiceSite(root: sites[1].root)
+        #expect(try await status(again, Self.field(jar)) == 200)
+        #expect(jar.keys.contains(try Self.split(try await again.cookie()).name))
+        try await again.stop()
+        withExtendedLifetime(sites) {}
+    }
+
+    /// Returns the value of the header field `Cookie` that a browser with these cookies sends.
+    private static func field(_ jar: [String: String]) -> String {
+        jar.map { "\($0.key)=\($0.value)" }.joined(separator: "; ")
+    }
+
     private func file(_ site: ServiceSite) -> URL { site.root.appendingPathComponent("state/sessions") }
 
     @Test func aSignInIsASessionOfItsOwn() async throws {
@@ -20,12 +53,14 @@ import Towline
             #expect(field.contains(part), "\(part)")
         }
         let cookie = String(field.prefix { $0 != ";" })
-        #expect(cookie.wholeMatch(of: /towline=[0-9a-f]{64}/) != nil)
+        let (name, value) = try Self.split(cookie)
+        #expect(cookie.wholeMatch(of: /towline-[0-9a-f]{8}=[0-9a-f]{64}/) != nil)
+        #expect(!site.service.token.text.contains(name.suffix(8)) && !value.contains(name.suffix(8)))
         #expect(!cookie.contains(site.service.token.text))
         #expect(try await status(site, cookie) == 200)
         #expect(try await site.cookie() != cookie)
         #expect(try await status(site, cookie) == 200, "another browser signed in")
-        #expect(try await status(site, "towline=\(site.service.token.text)") == 401, "the token is no session")
+        #expect(try await status(site, "\(name)=\(site.service.token.text)") == 401, "the token is no session")
         let attributes = try FileManager.default.attributesOfItem(atPath: file(site).path)
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
         try await site.stop()
@@ -49,9 +84,10 @@ import Towline
         let site = try await ServiceSite()
         let (own, other) = (try await site.cookie(), try await site.cookie())
         // Another program on this machine may have set a cookie of the same name, which the browser sends first.
-        let foreign = "towline=wrong; "
+        let name = try Self.split(own).name
+        let foreign = "\(name)=wrong; "
         #expect(try await status(site, foreign + own) == 200)
-        let unknown = try await site.askOverTCP("DELETE", "/session", ["Cookie": "towline=wrong"])
+        let unknown = try await site.askOverTCP("DELETE", "/session", ["Cookie": "\(name)=wrong"])
         #expect(unknown.status == 204)
         #expect(try await status(site, own) == 200)
         // A page of another site cannot sign the owner out.
@@ -61,7 +97,7 @@ import Towline
         let answer = try await site.askOverTCP("DELETE", "/session", ["Cookie": foreign + own])
         #expect(answer.status == 204)
         let field = try #require(answer.fields["set-cookie"])
-        #expect(field.hasPrefix("towline=; Path=/; Max-Age=0;"))
+        #expect(field.hasPrefix("\(name)=; Path=/; Max-Age=0;"))
         #expect(try await status(site, own) == 401)
         #expect(try await status(site, foreign + own) == 401)
         #expect(try await status(site, other) == 200)
@@ -246,9 +282,9 @@ import Towline
         let place = try Place()
         let (past, future) = (String(repeating: "a", count: 64), String(repeating: "b", count: 64))
         let now = Int(Date().timeIntervalSince1970)
-        try place.write("\(place.token.text)\n\(past) \(now - 1)\n\(future) \(now + 60)\n")
+        try place.write("\(place.token.text) 0123abcd\n\(past) \(now - 1)\n\(future) \(now + 60)\n")
         let list = try place.list()
-        #expect(!list.contains(past) && list.contains(future))
+        #expect(!list.contains(past) && list.contains(future) && list.cookieName == "towline-0123abcd")
         let value = list.start()
         let text = try String(contentsOf: place.file, encoding: .utf8)
         #expect(!text.contains(past) && text.contains(future) && text.contains(value))
@@ -260,13 +296,17 @@ import Towline
         let session = String(repeating: "c", count: 64)
         let end = Int(Date().timeIntervalSince1970) + 60
         let line = "\(session) \(end)"
-        for text in ["", "\n", "\(line)\n", "\(place.token.text.dropLast())\n\(line)\n", "\n\(line)\n"] {
+        let token = place.token.text
+        for text in [
+            "", "\n", "\(line)\n", "\(token.dropLast()) 0123abcd\n\(line)\n", "\n\(line)\n", "\(token)\n\(line)\n",
+            "\(token) 0123abc\n\(line)\n", "\(token) 0123ABCD\n\(line)\n", "\(token) 0123abc;\n\(line)\n",
+        ] {
             try place.write(text)
             #expect(try !place.list().contains(session))
             #expect(!FileManager.default.fileExists(atPath: place.file.path), "\(text)")
         }
         for other in [session, "\(session) x", "\(session)0 \(end)", "\(line) \(end)", "\(line)x", "\u{FF}"] {
-            try place.write("\(place.token.text)\n\(other)\n")
+            try place.write("\(token) 0123abcd\n\(other)\n")
             let list = try place.list()
             #expect(!list.contains(session) && !list.contains(""))
             let value = list.start()

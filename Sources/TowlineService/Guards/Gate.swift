@@ -13,8 +13,6 @@ struct Gate: RouterMiddleware {
     let sessions: SessionList
     let settings: LiveSettings
 
-    /// Name of the session cookie.
-    static let cookie = "towline"
     private static let health = Wire.base + "/health"
     private static let session = Wire.base + "/session"
 
@@ -104,12 +102,12 @@ struct Gate: RouterMiddleware {
     /// its slash (`location /towline { proxy_pass http://127.0.0.1:6880/; }`) sends two.
     private static func path(_ text: some StringProtocol) -> String { "/" + text.drop { $0 == "/" } }
 
-    /// Returns the values of all cookies with the name of the session cookie. A page on another port of this machine
-    /// can set a cookie of the same name, and a browser may send that cookie first (RFC 6265 §8.5).
-    static func cookies(of request: Request) -> [Substring] {
+    /// Returns the values of all cookies with this name. A page on another port of this machine can set a cookie of the
+    /// same name, and a browser may send that cookie first (RFC 6265 §8.5).
+    static func cookies(of request: Request, named name: String) -> [Substring] {
         request.headers[values: .cookie].flatMap { $0.split(separator: ";") }.compactMap { pair in
             let pair = pair.drop { $0 == " " || $0 == "\t" }
-            return pair.hasPrefix(cookie + "=") ? pair.dropFirst(cookie.count + 1) : nil
+            return pair.hasPrefix(name + "=") ? pair.dropFirst(name.count + 1) : nil
         }
     }
 
@@ -121,7 +119,8 @@ struct Gate: RouterMiddleware {
             let words = field.split(separator: " ", maxSplits: 1)
             if words.count == 2, words[0].lowercased() == "bearer", token.isEqual(to: words[1]) { return }
         }
-        if Self.cookies(of: request).contains(where: { sessions.contains($0) }) { return }
+        let cookies = Self.cookies(of: request, named: sessions.cookieName)
+        if cookies.contains(where: { sessions.contains($0) }) { return }
         throw HTTPError(
             .unauthorized, headers: [.wwwAuthenticate: "Bearer"],
             message:

@@ -9,8 +9,9 @@ enum Secret {
         }.joined()
     }
 
-    static func isValid(_ text: some StringProtocol) -> Bool {
-        text.utf8.count == 64 && text.utf8.allSatisfy { isHexadecimal($0) }
+    /// Returns whether a text consists of `count` lowercase hexadecimal digits.
+    static func isValid(_ text: some StringProtocol, count: Int = 64) -> Bool {
+        text.utf8.count == count && text.utf8.allSatisfy { isHexadecimal($0) }
     }
 
     private static func isHexadecimal(_ byte: UInt8) -> Bool {

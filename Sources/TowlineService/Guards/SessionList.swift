@@ -6,7 +6,8 @@ internal import Towline
 /// as a cookie.
 ///
 /// The file `sessions` in the state directory keeps them while the service does not run. Its first line is the access
-/// token: sessions end when the token changes. Each other line is a session and the time of its end, oldest first.
+/// token, because sessions end when the token changes, and the random end of the cookie's name. Each other line is a
+/// session and the time of its end, oldest first.
 final class SessionList: Sendable {
     private struct Session: Sendable {
         /// A later session has a larger number.
@@ -22,7 +23,14 @@ final class SessionList: Sendable {
     /// Maximum number of sessions. A new session ends the oldest one.
     static let maximumCount = 100
     private static let maximumFile = 32 << 10
+    private static let nameLength = 8
 
+    /// Name of the session cookie. Cookies ignore ports (RFC 6265 §8.5): with one name for all services, a sign-in at
+    /// one service of a host would end the session at another.
+    var cookieName: String { "towline-" + name }
+
+    /// The random end of the cookie's name.
+    private let name: String
     private let token: AccessToken
     private let sessions: Mutex<[String: Session]>
     /// Locked while the file is written, so that the newest list is written last.
@@ -35,29 +43,35 @@ final class SessionList: Sendable {
         let file = PrivateFile(
             path: directory.appendingPathComponent(Self.fileName, isDirectory: false).path, title: "sessions file",
             advice: "Remove the file and restart towd; all browsers must then sign in again")
-        var known: [String: Session] = [:]
+        var known: (name: String, sessions: [String: Session])?
         // No session belongs to a replaced token, and others may have read this file too.
         if token.notice != nil {
             try file.remove()
         } else if let text = try file.text(limit: Self.maximumFile) {
-            if let sessions = Self.parse(text, token) { known = sessions } else { try file.remove() }
+            known = Self.parse(text, token)
+            if known == nil { try file.remove() }
         }
         self.token = token
-        sessions = Mutex(known)
+        name = known?.name ?? String(Secret.random().prefix(Self.nameLength))
+        sessions = Mutex(known?.sessions ?? [:])
         self.file = Mutex(file)
     }
 
-    /// Returns the sessions of a file that have not ended, or `nil` if the file does not begin with the token.
-    private static func parse(_ text: String, _ token: AccessToken) -> [String: Session]? {
+    /// Returns the end of the cookie's name and the sessions of a file that have not ended, or `nil` if the file does
+    /// not begin with the token.
+    private static func parse(_ text: String, _ token: AccessToken) -> (name: String, sessions: [String: Session])? {
         let lines = text.split(separator: "\n")
-        guard let first = lines.first, token.isEqual(to: first) else { return nil }
+        let head = lines.first?.split(separator: " ") ?? []
+        guard head.count == 2, token.isEqual(to: head[0]), Secret.isValid(head[1], count: nameLength) else {
+            return nil
+        }
         var sessions: [String: Session] = [:]
         for (number, line) in lines.dropFirst().suffix(maximumCount).enumerated() {
             let words = line.split(separator: " ")
             guard words.count == 2, Secret.isValid(words[0]), let end = Int64(words[1]), end > now else { continue }
             sessions[String(words[0])] = Session(number: number, end: end)
         }
-        return sessions
+        return (String(head[1]), sessions)
     }
 
     /// Returns true if the value of a cookie is a session that has not ended.
@@ -114,7 +128,7 @@ final class SessionList: Sendable {
         try file.withLock { (file) throws(TowlineError) in
             let newest = sessions.withLock { $0 }.sorted { $0.value.number < $1.value.number }
             let lines = newest.map { "\($0.key) \($0.value.end)" }
-            try file.replace(with: ([token.text] + lines).joined(separator: "\n"))
+            try file.replace(with: (["\(token.text) \(name)"] + lines).joined(separator: "\n"))
         }
     }
 

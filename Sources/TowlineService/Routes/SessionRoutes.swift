@@ -30,8 +30,8 @@ struct SessionRoutes: Sendable {
                         "this sign-in link was used already, or it is too old. 'tow page' prints a new link")
                 }
             }
-            let value = sessions.start(insteadOf: Gate.cookies(of: request))
-            return Self.answer(request, cookie: value, lifetime: SessionList.lifetime)
+            let value = sessions.start(insteadOf: cookies(of: request))
+            return answer(request, cookie: value, lifetime: SessionList.lifetime)
         }
         // Needs the token or a session, as all routes that are not public.
         table.add(.post, Wire.base + "/session/codes", takesBody: false) { _, _ in
@@ -39,8 +39,8 @@ struct SessionRoutes: Sendable {
         }
         // Needs no session, so that a browser can also clear the cookie of a session that has ended.
         table.add(.delete, Wire.base + "/session") { request, _ in
-            try sessions.end(Gate.cookies(of: request))
-            return Self.answer(request, cookie: "", lifetime: 0)
+            try sessions.end(cookies(of: request))
+            return answer(request, cookie: "", lifetime: 0)
         }
     }
 
@@ -57,13 +57,15 @@ struct SessionRoutes: Sendable {
         HTTPError(.unauthorized, headers: [.wwwAuthenticate: "Bearer"], message: message)
     }
 
+    private func cookies(of request: Request) -> [Substring] { Gate.cookies(of: request, named: sessions.cookieName) }
+
     /// Returns a response that sets the session cookie, or removes it if its lifetime is 0.
-    private static func answer(_ request: Request, cookie value: String, lifetime: Int64) -> Response {
+    private func answer(_ request: Request, cookie value: String, lifetime: Int64) -> Response {
         // Only a page behind a TLS proxy has such an origin: `Gate` refuses all others.
         let isSecure = request.headers[.origin]?.hasPrefix("https://") == true
         var response = Answer.nothing()
         response.headers[.setCookie] =
-            "\(Gate.cookie)=\(value); Path=/; Max-Age=\(lifetime); HttpOnly; SameSite=Strict"
+            "\(sessions.cookieName)=\(value); Path=/; Max-Age=\(lifetime); HttpOnly; SameSite=Strict"
             + (isSecure ? "; Secure" : "")
         return response
     }
