@@ -78,7 +78,7 @@ struct ServiceListTests {
     @Test(.timeLimit(.minutes(2))) func aWaitBetweenAttemptsCountsAsWaiting() async throws {
         let service = try ServiceProcess(try TestDirectory())
         _ = try await service.tow([
-            "add", "--max-tries", "20", "--retry-wait", "60", "http://127.0.0.1:1/a.bin",
+            "add", "-o", "a.bin", "--max-tries", "20", "--retry-wait", "60", "http://127.0.0.1:1/a.bin",
         ])
         _ = try await Self.wait(service) { $0.first?.state == "waiting" }
         #expect(try await Self.rows(service, ["--only", "waiting"]).map(\.name) == ["a.bin"])
