@@ -12,15 +12,17 @@ package enum UnpackReceipt {
 
     /// Returns whether `name` in the open directory `parent` is a directory that was unpacked with this receipt.
     package static func isOn(_ name: String, in parent: Int32, _ receipt: String) -> Bool {
-        lines(name, parent).first.map { $0 == receipt } ?? false
+        lines(name, parent)?.first.map { $0 == receipt } ?? false
     }
 
-    /// Deletes the directory `name` in the open directory `parent` and its contents, without following links. Files
-    /// that the user added or changed stay, with their directories.
+    /// Deletes the directory `name` in the open directory `parent` and its contents, without following links, if it was
+    /// unpacked with this receipt. Files that the user added or changed stay, with their directories.
     ///
-    /// - Returns: `false` if an entry could not be deleted.
-    package static func removeDirectory(_ name: String, in parent: Int32) -> Bool {
-        let numbers = lines(name, parent).dropFirst().first?.split(separator: " ").compactMap { Int($0) } ?? []
+    /// - Returns: `false` if the directory could not be opened, or an entry could not be deleted.
+    package static func removeDirectory(_ name: String, in parent: Int32, _ receipt: String) -> Bool {
+        guard let lines = lines(name, parent) else { return false }
+        guard let first = lines.first, first == receipt else { return true }
+        let numbers = lines.dropFirst().first?.split(separator: " ").compactMap { Int($0) } ?? []
         let time = numbers.count == 2 ? Folder.Time(seconds: numbers[0], nanoseconds: numbers[1]) : nil
         return Folder.remove(parent, name, changedUntil: time)
     }
@@ -39,9 +41,11 @@ package enum UnpackReceipt {
         _ = towline_fsetxattr(folder, name, bytes, bytes.count)
     }
 
-    private static func lines(_ name: String, _ parent: Int32) -> [Substring] {
+    /// Returns the lines of the receipt; empty without a receipt or a directory, `nil` if the directory cannot be
+    /// opened.
+    private static func lines(_ name: String, _ parent: Int32) -> [Substring]? {
         let folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard folder >= 0 else { return [] }
+        guard folder >= 0 else { return [ENOENT, ENOTDIR, ELOOP].contains(errno) ? [] : nil }
         defer { close(folder) }
         var bytes = [UInt8](repeating: 0, count: 512)
         let count = towline_fgetxattr(folder, Self.name, &bytes, bytes.count)

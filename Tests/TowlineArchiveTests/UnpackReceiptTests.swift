@@ -39,7 +39,7 @@ import TowlineCore
     private func remove(_ workshop: Workshop) -> Bool {
         let parent = open(workshop.out, O_RDONLY | O_DIRECTORY)
         defer { close(parent) }
-        return UnpackReceipt.removeDirectory("it", in: parent)
+        return UnpackReceipt.removeDirectory("it", in: parent, "mine")
     }
 
     private func names(_ workshop: Workshop) -> [String] {

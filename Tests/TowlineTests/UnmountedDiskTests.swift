@@ -141,6 +141,41 @@ import TowlineEngine
         await place.site.server.stop()
     }
 
+    /// An answer that files are deleted is true: if they cannot be, the download stays in the list.
+    @Test(arguments: [true, false]) func filesThatCannotBeDeletedKeepTheDownload(_ isMounted: Bool) async throws {
+        var place = try await Place()
+        var downloader = try await place.downloader()
+        let finished = try await place.add("/new", to: downloader)
+        let unfinished = try await place.add(to: downloader)
+        _ = try await finished.file
+        try await unfinished.reaches { $0.heldBytes > 1_000_000 }
+        try await unfinished.pause()
+        let ids = [finished.id, unfinished.id]
+        await downloader.close()
+        let names = place.names
+        if isMounted { try place.disk.set(readOnly: true) } else { try place.disk.unmount() }
+
+        downloader = try await place.downloader()
+        for id in ids {
+            let download = try #require(try await downloader.download(id))
+            let error = await #expect(throws: TowlineError.self) { try await download.remove(deletingFiles: true) }
+            #expect(isMounted || error?.message.contains("is not mounted") == true, "\(error as Any)")
+            #expect(try await downloader.download(id) != nil)
+        }
+        await #expect(throws: TowlineError.self) { try await downloader.download(unfinished.id)?.cancel() }
+        if isMounted {
+            try place.disk.set(readOnly: false)
+        } else {
+            place.disk = try TestDisk(image: place.image, at: place.directory)
+        }
+        #expect(place.names == names)
+        for id in ids { try await downloader.download(id)?.remove(deletingFiles: true) }
+        #expect(place.names.isEmpty)
+        #expect(try await downloader.page(DownloadQuery()).downloads.isEmpty)
+        await downloader.close()
+        await place.site.server.stop()
+    }
+
     /// The user gave up the disk. It is enough to say that for one download.
     @Test func newDownloadsUseTheMountPointIfTheUserSaysSo() async throws {
         let place = try await Place()

@@ -215,7 +215,7 @@ final class DownloadCenter: Sendable {
             case .refused: throw TowlineError.refused(command, in: record.state, name: record.name)
             case .change(let state):
                 if state == .queued { overruleHost(of: record) }
-                if state == .cancelled { await scheduler.journals.discard(record) }
+                if state == .cancelled { try await scheduler.journals.discard(record, scheduler.disks) }
                 let change = RegistryChange(record, to: state, for: command, at: clock.milliseconds)
                 if try await scheduler.apply(change, onlyFrom: record.state) { return }
             }
@@ -295,7 +295,11 @@ final class DownloadCenter: Sendable {
 
     private func removeFiles(of record: RegisteredDownload) async throws(TowlineError) {
         let isFinished = record.state == .finished
-        if !isFinished { await scheduler.journals.discard(record) }
+        if isFinished {
+            try await scheduler.disks.check(record)
+        } else {
+            try await scheduler.journals.discard(record, scheduler.disks)
+        }
         // A file that is downloaded again is there until the new one is complete.
         let replacesOwnFile = (try? StoredRequest.decode(record.options))?.replacesOwnFile == true
         if isFinished || replacesOwnFile { try await files.removeFinished(record) }

@@ -17,10 +17,10 @@ protocol DownloadFiles: Sendable {
     /// URLs.
     func holds(_ record: RegisteredDownload) async -> Bool
     /// Deletes the part file and the journal of a download, if they belong to this download and no other process uses
-    /// them.
-    func discardUnfinished(_ record: RegisteredDownload) async
-    /// Deletes the finished file, if it still is the file that this download published. Keeps any other file. Throws
-    /// `diskPermission` if the file cannot be deleted.
+    /// them. Throws, such as `diskPermission`, if they cannot be examined or deleted.
+    func discardUnfinished(_ record: RegisteredDownload) async throws(TowlineError)
+    /// Deletes the finished file, if it still is the file that this download published. Keeps any other file. Throws,
+    /// such as `diskPermission`, if the file cannot be examined or deleted.
     func removeFinished(_ record: RegisteredDownload) async throws(TowlineError)
     /// Returns the free space of the file system that contains a directory, in bytes; `nil` if unknown.
     func freeSpace(_ directory: String) async -> Int64?

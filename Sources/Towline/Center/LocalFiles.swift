@@ -21,7 +21,9 @@ struct LocalFiles: DownloadFiles {
 
     func holds(_ record: RegisteredDownload) async -> Bool { await WorkThread.runBriefly { isBegun(record) } }
 
-    func discardUnfinished(_ record: RegisteredDownload) async { await WorkThread.runBriefly { discard(record) } }
+    func discardUnfinished(_ record: RegisteredDownload) async throws(TowlineError) {
+        try await WorkThread.runBriefly { () throws(TowlineError) in try discard(record) }
+    }
 
     func removeFinished(_ record: RegisteredDownload) async throws(TowlineError) {
         try await WorkThread.runBriefly { () throws(TowlineError) in try removeFile(record) }
@@ -110,23 +112,30 @@ struct LocalFiles: DownloadFiles {
         return [record.source, first.map { String($0) } ?? ""].compactMap { try? HTTPURL(parsing: $0).withoutSecrets }
     }
 
-    private func discard(_ record: RegisteredDownload) {
+    private func discard(_ record: RegisteredDownload) throws(TowlineError) {
         guard let name = record.name else { return }
-        // The lock of the part file excludes downloads of other processes.
-        guard case .unfinished(let part) = try? storage.survey(Place(directory: record.directory, name: name)) else {
-            return
+        let place = Place(directory: record.directory, name: name)
+        _ = try ifUsable { () throws(TowlineError) in try storage.discard(place, from: sources(record)) }
+    }
+
+    /// Returns the result of `body`; `nil` if no file of this download can be there: the directory does not exist, a
+    /// link in its path leads elsewhere, or something else has the name, such as a download of another process.
+    private func ifUsable<Value>(_ body: () throws(TowlineError) -> Value) throws(TowlineError) -> Value? {
+        do throws(TowlineError) {
+            return try body()
+        } catch {
+            guard error.code == .unusableDestination || error.code == .destinationBusy else { throw error }
+            return nil
         }
-        // Another download may have started under the same name since this download ended.
-        if let journal = part.journal, !sources(record).contains(journal.record.source) { return part.sink.close() }
-        part.sink.discard()
     }
 
     private func removeFile(_ record: RegisteredDownload) throws(TowlineError) {
         guard let name = record.name else { return }
         let place = Place(directory: record.directory, name: name)
-        if storage.isPublished(place, from: sources(record), length: record.completeLength) {
-            try storage.remove(place)
+        let isPublished = try ifUsable { () throws(TowlineError) in
+            try storage.isPublished(place, from: sources(record), length: record.completeLength)
         }
+        if isPublished == true { try storage.remove(place) }
         try removeUnpacked(record, place)
     }
 
@@ -139,10 +148,10 @@ struct LocalFiles: DownloadFiles {
         }
         let receipt = receipt(of: record)
         for place in places {
-            // Without the parent directory, nothing has to be removed.
-            let isRemoved = try? storage.withDirectory(place.directory) { parent in
-                !UnpackReceipt.isOn(place.name, in: parent, receipt)
-                    || UnpackReceipt.removeDirectory(place.name, in: parent)
+            let isRemoved = try ifUsable { () throws(TowlineError) in
+                try storage.withDirectory(place.directory) {
+                    UnpackReceipt.removeDirectory(place.name, in: $0, receipt)
+                }
             }
             guard isRemoved ?? true else {
                 throw TowlineError(

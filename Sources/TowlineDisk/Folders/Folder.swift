@@ -129,6 +129,12 @@ final class Folder: Sendable {
         let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         let code = try call { $1.openat($0, name, flags, mode) }
         if code == -EEXIST { return nil }
+        // The name is one component, so the open directory itself is gone.
+        if code == -ENOENT {
+            throw TowlineError(
+                .unusableDestination,
+                "the directory \(path) was deleted. Create it again, or choose another directory", systemError: ENOENT)
+        }
         guard code >= 0 else { throw .opening(path(of: name), -code) }
         return made(code, name)
     }

@@ -229,12 +229,23 @@ package final class PartFile: PipeSink {
         return folder.path(of: name)
     }
 
-    package func discard() {
-        // Best effort by contract: after a failure, a remaining journal makes no claims, or only true ones.
-        try? journal?.retire(as: .discarded)
-        if !isForeign, (try? folder.names(file, names.part)) == true { try? folder.remove(names.part) }
-        displaced.restore(in: folder)
-        close()
+    // After a failure, a remaining journal makes no claims, or only true ones.
+    package func discard() { try? remove() }
+
+    /// Removes the part file and the journal like `discard`, but throws if one of them cannot be removed. If the part
+    /// file stays, so does the journal with its records.
+    func remove() throws(TowlineError) {
+        defer {
+            displaced.restore(in: folder)
+            close()
+        }
+        if !isForeign, try folder.names(file, names.part) { try folder.remove(names.part) }
+        do throws(TowlineError) {
+            try journal?.retire(as: .discarded)
+        } catch {
+            // A full disk may refuse a change of the journal, but not its removal.
+            try folder.remove(names.journal)
+        }
     }
 
     /// `true` if the journal was created with a different part file. This file may be a copy or belong to the user, so

@@ -55,6 +55,16 @@ package final class FileStorage: Storage {
         (try? folders.folder(place.directory).status(of: place.name)) ?? nil
     }
 
+    /// Removes the part file and the journal of an unfinished download from one of the URLs `sources`. Keeps those of
+    /// another download. Throws like `survey`, and if a file cannot be removed.
+    package func discard(_ place: Place, from sources: [String]) throws(TowlineError) {
+        // The lock of the part file excludes downloads of other processes.
+        guard case .unfinished(let open) = try survey(place), let part = open.sink as? PartFile else { return }
+        // Another download may have started under the same name since this download ended.
+        if let journal = open.journal, !sources.contains(journal.record.source) { return part.close() }
+        try part.remove()
+    }
+
     /// Removes the file with the final name of a place. Throws if that fails.
     package func remove(_ place: Place) throws(TowlineError) {
         let (folder, names) = try folders.enter(place)
@@ -90,13 +100,15 @@ package final class FileStorage: Storage {
     }
 
     /// Returns whether the file under the final name is unchanged since Towline published it from one of the URLs
-    /// `sources`; `false` if the file cannot be read or another program created it. On a file system without extended
-    /// attributes, each file of `length` bytes counts as published.
-    package func isPublished(_ place: Place, from sources: [String], length: Int64?) -> Bool {
-        guard let folder = try? folders.folder(place.directory),
-            let file = try? folder.open(place.name, readOnly: true),
-            let status = try? file.status(), status.kind == .regular
+    /// `sources`; `false` if it does not exist or another program created it. On a file system without extended
+    /// attributes, each file of `length` bytes counts as published. Throws if the directory or the file cannot be
+    /// opened.
+    package func isPublished(_ place: Place, from sources: [String], length: Int64?) throws(TowlineError) -> Bool {
+        let folder = try folders.folder(place.directory)
+        guard try folder.status(of: place.name)?.kind == .regular,
+            let file = try folder.open(place.name, readOnly: true)
         else { return false }
+        let status = try file.status()
         if FinishedMark.isKept(by: file) {
             guard let mark = FinishedMark(of: file, boot: folder.boot(boot)) else { return false }
             return !mark.isAdopted && sources.contains { mark.isOf($0) }

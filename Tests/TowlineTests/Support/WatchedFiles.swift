@@ -57,9 +57,9 @@ final class WatchedFiles: DownloadFiles {
         return await base.holds(record)
     }
 
-    func discardUnfinished(_ record: RegisteredDownload) async {
+    func discardUnfinished(_ record: RegisteredDownload) async throws(TowlineError) {
         await pass()
-        await base.discardUnfinished(record)
+        try await base.discardUnfinished(record)
     }
 
     func removeFinished(_ record: RegisteredDownload) async throws(TowlineError) {

@@ -64,9 +64,11 @@ final class JournalCache: Sendable {
         }
     }
 
-    /// Deletes the part file and the journal of an unfinished download.
-    func discard(_ record: RegisteredDownload) async {
-        await files.discardUnfinished(record)
-        forget(record.id)
+    /// Deletes the part file and the journal of an unfinished download. Throws if that fails, or if their disk is not
+    /// mounted.
+    func discard(_ record: RegisteredDownload, _ disks: DiskCheck) async throws(TowlineError) {
+        try await disks.check(record)
+        defer { forget(record.id) }
+        try await files.discardUnfinished(record)
     }
 }

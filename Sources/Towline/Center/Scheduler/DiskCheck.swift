@@ -75,6 +75,15 @@ struct DiskCheck {
         await lostDisk(of: download.request, download.record)
     }
 
+    /// Throws if the disk of a download without a transfer is not mounted, so that its files there cannot be deleted.
+    func check(_ record: RegisteredDownload) async throws(TowlineError) {
+        if record.name != nil, let error = await lostDisk(of: record) { throw error }
+    }
+
+    private func lostDisk(of record: RegisteredDownload) async -> TowlineError? {
+        await lostDisk(of: (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record), record)
+    }
+
     private func lostDisk(of request: DownloadRequest, _ record: RegisteredDownload) async -> TowlineError? {
         guard let fileSystem = request.fileSystem, request.isStored(in: record.directory),
             let found = await files.fileSystem(record.directory), !found.identity.isSame(as: fileSystem)
@@ -93,8 +102,7 @@ struct DiskCheck {
     func blocks(_ id: DownloadID, _ code: WaitCode) async -> Bool {
         guard let record = try? await registry.download(id) else { return false }
         if code == .destination {
-            let request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
-            guard await lostDisk(of: request, record) == nil else { return true }
+            guard await lostDisk(of: record) == nil else { return true }
             return await !files.isWritable(record)
         }
         guard let length = record.completeLength, let free = await files.freeSpace(record.directory) else {

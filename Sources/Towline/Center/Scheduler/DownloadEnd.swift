@@ -109,11 +109,16 @@ struct DownloadEnd {
         case .cancelled: change.state = .init(.paused)
         default:
             waits.resetCount(of: download.id)
-            change.state = .init(
-                .failed, reason: error.message, reasonCode: error.storedCode, status: error.status,
-                endedAt: clock.milliseconds)
-            note("failed", error.message)
+            setFailed(error)
         }
+    }
+
+    /// Sets the state `failed` with the reason.
+    mutating func setFailed(_ error: TowlineError) {
+        change.state = .init(
+            .failed, reason: error.message, reasonCode: error.storedCode, status: error.status,
+            endedAt: clock.milliseconds)
+        note("failed", error.message)
     }
 
     private mutating func setWait(

@@ -37,8 +37,10 @@ extension DownloadScheduler {
                 end.fail(lost ?? error, &waits, configuration)
             }
         }
-        if end.intent == .cancel { await journals.discard(end.download.recordWithName) }
-        end.obeyCommand()
+        do throws(TowlineError) {
+            if end.intent == .cancel { try await journals.discard(end.download.recordWithName, disks) }
+            end.obeyCommand()
+        } catch { end.setFailed(error) }
     }
 
     // MARK: Waiting
