@@ -24,12 +24,12 @@ package struct ServiceSettings: Hashable, Sendable {
 
     /// Reads a YAML file: a mapping from option names to strings or lists of strings; `allow-root` is true or false.
     ///
-    /// - Throws: `unusableOption` if the content is invalid; `diskPermission` if the file cannot be read.
+    /// - Throws: `unusableOption` if the content is invalid or the file cannot be read.
     package init(file path: String) throws(TowlineError) {
         let name = TerminalSafeText.make(path)
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             throw TowlineError(
-                .diskPermission,
+                .unusableOption,
                 "cannot read the configuration file \(name). Check that the file exists and is readable UTF-8 text")
         }
         try self.init(yaml: text, name: name)
@@ -56,7 +56,7 @@ package struct ServiceSettings: Hashable, Sendable {
         do { value = try Yams.load(yaml: text) } catch {
             throw TowlineError(
                 .unusableOption,
-                "the configuration file \(name) is not valid YAML: \(TerminalSafeText.make("\(error)", width: 300))")
+                "the configuration file \(name) is not valid YAML: \(Self.reason(error))")
         }
         guard let value else { return }
         guard let members = value as? [String: Any] else {
@@ -94,6 +94,28 @@ package struct ServiceSettings: Hashable, Sendable {
                     listen, host, private-addresses, allow-root
                     """)
             }
+        }
+    }
+
+    /// Returns the message of an error of the YAML parser in one line, without its excerpt of the file.
+    private static func reason(_ error: any Error) -> String {
+        let text =
+            switch error as? YamlError {
+            case .duplicatedKeysInMapping(let keys, let context)?:
+                "line \(context.mark.line): the option '\(keys.first ?? "")' is there more than once"
+            case .scanner(_, let problem, let mark, _)?, .parser(_, let problem, let mark, _)?,
+                .composer(_, let problem, let mark, _)?:
+                "line \(mark.line): \(problem)"
+            default: "\(error)".split(separator: "\n").first.map(String.init) ?? ""
+            }
+        return TerminalSafeText.make(text, width: 300)
+    }
+
+    /// Throws `unusableOption` if a path is empty: it would stand for the working directory.
+    package func checkPaths() throws(TowlineError) {
+        let downloads = downloads.contains("") ? "" : nil
+        for (option, path) in [("state", state), ("downloads", downloads), ("socket", socket)] where path == "" {
+            throw TowlineError(.unusableOption, "invalid value '' of the option \(option): expected a path")
         }
     }
 

@@ -168,7 +168,12 @@ package final class DownloadService: Sendable {
     private static let socketAdvice = "towd needs this socket and stops. Choose another path with --socket"
 
     private static func failure(_ place: String, _ error: any Error, _ advice: String) -> TowlineError {
-        let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
+        let reason =
+            switch error {
+            case let error as IOError: String(cString: strerror(error.errnoCode))
+            case let error as SocketAddressError.UnknownHost: "unknown host (\(error.errorDescription))"
+            default: "\(error)"
+            }
         let (safePlace, safeReason) = (TerminalSafeText.make(place), TerminalSafeText.make(reason))
         return TowlineError(.unusableDestination, "cannot listen on \(safePlace): \(safeReason). \(advice)")
     }

@@ -18,7 +18,7 @@ struct Towd: ParsableCommand {
 
             Options can also be set in a YAML file under the same names. Options on the command line take precedence.
 
-            Exit status: 0 stopped normally; 2 usage error; 6 a directory or address cannot be used; 9 another towd \
+            Exit status: 0 stopped normally; 2 error in the command line or configuration file; 6 a directory or address cannot be used; 9 another towd \
             uses the state directory; 78 wrong permissions of a directory, or a list of a newer version.
             """,
         version: "towd " + TowlineVersion.text)
@@ -127,6 +127,7 @@ struct Towd: ParsableCommand {
         } else if FileManager.default.fileExists(atPath: standard) {
             given = given.over(try ServiceSettings(standardFile: standard))
         }
+        try given.checkPaths()
         let places = ServicePlaces(
             environment: environment, home: home, state: given.state.map { Self.absolute($0, home) }
         ) { path in
@@ -176,7 +177,14 @@ struct Towd: ParsableCommand {
 
     private static func addresses(_ texts: [String]) throws(TowlineError) -> [ListenAddress] {
         if texts.isEmpty { return [.standard] }
-        if texts == ["none"] { return [] }
+        if texts.contains("none") {
+            guard Set(texts).count == 1 else {
+                throw TowlineError(
+                    .unusableOption,
+                    "invalid value 'none' of the option listen: it turns the web page off, so it excludes addresses")
+            }
+            return []
+        }
         var addresses: [ListenAddress] = []
         for text in texts {
             guard let address = ListenAddress(text) else {

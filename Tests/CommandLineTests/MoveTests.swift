@@ -84,7 +84,7 @@ import Testing
         await server.stop()
     }
 
-    /// A download that waits for its next attempt moves too.
+    /// A download that waits for its next attempt moves too. If the new directory is refused, it still waits.
     @Test func aWaitingDownloadMoves() async throws {
         let directory = try TestDirectory()
         let service = try ServiceProcess(directory)
@@ -95,10 +95,50 @@ import Testing
             try await service.tow(["show", "--json", id]).objects.first?["state"] as? String
         }
         while try await state() != "waiting" { try await Task.sleep(for: .milliseconds(50)) }
+        _ = try await service.tow(["add", "--paused", "-d", "c", "http://127.0.0.1:1/waits.bin"])
+        #expect(try await service.tow(["move", id, "c"]).status == 9)
+        #expect(try await state() != "paused")
         let moved = try await service.tow(["move", id, "b"])
         #expect(moved.status == 0, "\(moved.stderr)")
         let now = try await state()
         #expect(now != "paused" && now != "failed", "\(now ?? "none")")
+    }
+
+    /// A download that failed because its directory was missing continues. The cause of another failure remains.
+    @Test func aFailedDownloadContinuesWhereItsFilesAre() async throws {
+        let server = try await FaultServer.start([
+            "/slow.bin": Resource(length: 64 << 20, seed: 7, rate: 1 << 20),
+            "/refused.bin": Resource(length: 1000, behaviour: .always(.status(404))),
+        ])
+        let directory = try TestDirectory()
+        let service = try ServiceProcess(directory)
+        defer { service.kill() }
+        func add(_ path: String, to folder: String) async throws -> String {
+            let added = try await service.tow(["add", "--json", "-d", folder, server.url(path)])
+            return try #require(added.objects.first?["id"] as? String, "\(added.stderr)")
+        }
+        func wait(_ id: String, until isSo: ([String: Any]) -> Bool) async throws {
+            while !isSo(try #require(try await service.tow(["show", "--json", id]).objects.first)) {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+        }
+        let (lost, refused) = (try await add("/slow.bin", to: "a"), try await add("/refused.bin", to: "b"))
+        try await wait(lost) { $0["heldBytes"] as? Int ?? 0 >= 1 << 20 }
+        _ = try await service.tow(["pause", lost])
+        try FileManager.default.moveItem(
+            atPath: directory.path("downloads/a"), toPath: directory.path("downloads/moved"))
+        _ = try await service.tow(["resume", lost])
+        for id in [lost, refused] { try await wait(id) { $0["state"] as? String == "failed" } }
+        let (moved, kept) = (
+            try await service.tow(["move", "--json", lost, "moved"]),
+            try await service.tow(["move", "--json", refused, "c"])
+        )
+        #expect(try kept.objects.first?["state"] as? String == "failed", "\(kept.text) \(kept.stderr)")
+        #expect(try moved.status == 0 && moved.objects.first?["state"] as? String != "failed", "\(moved.text)")
+        #expect(try moved.objects.first?["heldBytes"] as? Int ?? 0 >= 1 << 20, "\(moved.text)")
+        try await wait(lost) { $0["heldBytes"] as? Int ?? 0 > 2 << 20 || $0["state"] as? String == "failed" }
+        #expect(try await service.tow(["show", "--json", lost]).objects.first?["state"] as? String != "failed")
+        await server.stop()
     }
 
     /// systemd starts towd again after 6 (a port or a disk may be free a moment later), and not after 78 and 2.
@@ -131,5 +171,18 @@ import Testing
             words, program: CommandRun.products.appendingPathComponent("towd")
         ).finish()
         #expect(result.status == status, "\(result.stderr)")
+    }
+
+    /// An empty path would stand for the working directory, in which a shell without the variable happens to be.
+    @Test(arguments: [
+        (["--downloads", ""], "''"), (["--listen", "127.0.0.1:0"], "excludes addresses"),
+        (["--config", "/missing.yaml"], "cannot read the configuration file /missing.yaml"),
+    ])
+    func anOptionThatCannotBeMeantIsRefused(_ options: [String], _ message: String) async throws {
+        let directory = try TestDirectory()
+        let words = ["--state", directory.path("state"), "--listen", "none"] + options
+        let towd = CommandRun.products.appendingPathComponent("towd")
+        let result = try await CommandRun(words, program: towd).finish()
+        #expect(result.status == 2 && result.stderr.contains(message), "\(result.stderr)")
     }
 }

@@ -41,6 +41,15 @@ import Towline
         #expect(try remembered.read() == ["/srv"])
     }
 
+    @Test(arguments: [("host: a\nhost: b\n", "'host' is there more than once"), ("host: a\nlisten: [\n", "line ")])
+    func anErrorOfTheParserIsOneLine(_ text: String, _ words: String) throws {
+        let file = try file(text)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let error = try #require(#expect(throws: TowlineError.self) { try ServiceSettings(standardFile: file.path) })
+        let reason = error.message.replacing(file.path, with: "F")
+        #expect(reason.contains(words) && !reason.contains("\\x0a") && reason.utf8.count < 200, "\(reason)")
+    }
+
     @Test(arguments: [true, false]) func rootIsConfirmedByATruthValue(_ value: Bool) throws {
         let file = try file("allow-root: \(value)\n")
         defer { try? FileManager.default.removeItem(at: file) }

@@ -21,6 +21,16 @@ struct ServiceOptions: ParsableArguments {
         completion: .file())
     var socket: String?
 
+    func validate() throws {
+        try Self.check("--state", [state])
+        try Self.check("--socket", [socket])
+    }
+
+    /// Throws `ValidationError` if a path is empty: it would stand for the working directory.
+    static func check(_ option: String, _ paths: [String?]) throws {
+        if paths.contains("") { throw ValidationError("The path of \(option) is empty. Give a path.") }
+    }
+
     var places: ServicePlaces {
         var places = ServicePlaces.ofUser(state: state.map { Self.absolute($0) })
         if let socket { places.socket = Self.absolute(socket) }

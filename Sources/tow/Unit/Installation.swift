@@ -163,9 +163,10 @@ struct Installation {
     }
 
     /// Returns the process ID of the `towd` that has locked the list, from the registry's lock file; `nil` if it
-    /// was not found.
+    /// was not found. The number of a process that has ended stays in the file.
     static func owner(of stateDirectory: String) -> pid_t? {
-        guard let text = TextFile.read(stateDirectory + "/registry.lock", limit: 4096),
+        guard !isFree(stateDirectory),
+            let text = TextFile.read(stateDirectory + "/registry.lock", limit: 4096),
             let process = text.split(separator: " ").first.flatMap({ pid_t($0) }), process > 1,
             TextFile.read("/proc/\(process)/comm", limit: 64) == "towd\n"
         else { return nil }

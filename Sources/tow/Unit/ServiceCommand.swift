@@ -98,6 +98,11 @@ struct ServiceInstallCommand: AsyncParsableCommand {
     @OptionGroup(title: "Service")
     var service: ServiceOptions
 
+    func validate() throws {
+        try ServiceOptions.check("--downloads", downloads)
+        try ServiceOptions.check("--towd", [towd])
+    }
+
     func run() async throws {
         guard let program = towd.map({ ServiceOptions.absolute($0) }) ?? ServiceStarter.program() else {
             throw ServiceStarter.noProgram
