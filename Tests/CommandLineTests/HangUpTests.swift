@@ -16,24 +16,65 @@ struct HangUpTests {
         try String(contentsOf: place.file("log"), encoding: .utf8)
     }
 
-    @Test(.timeLimit(.minutes(2))) func theConfigurationIsReadAgain() async throws {
-        let place = try TestDirectory()
+    /// Writes the configuration file, sends SIGHUP, and waits until the log contains a message.
+    private static func reload(_ service: ServiceProcess, _ text: String, until message: String) async throws {
+        let place = service.directory
         try FileManager.default.createDirectory(
             atPath: place.path(".config/towline"), withIntermediateDirectories: true)
-        let service = try await Self.start(place)
-        let number = try #require(service.number)
-        // The second message shows that an error changes nothing and that the service continues.
-        for (text, message) in [("host: nas.example\n", "was read again"), ("host: a b\n", "invalid value 'a b'")] {
-            try Data(text.utf8).write(to: place.file(".config/towline/towd.yaml"))
-            kill(number, SIGHUP)
-            let end = ContinuousClock.now + .seconds(60)
-            while try !Self.log(place).contains(message), ContinuousClock.now < end {
-                try await Task.sleep(for: .milliseconds(50))
-            }
-            #expect(try Self.log(place).contains(message))
+        try Data(text.utf8).write(to: place.file(".config/towline/towd.yaml"))
+        kill(try #require(service.number), SIGHUP)
+        let end = ContinuousClock.now + .seconds(60)
+        while try !log(place).contains(message), ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(50))
         }
-        #expect(try await service.tow(["list"]).status == 0)
+        #expect(try log(place).contains(message))
+    }
+
+    /// Adds a download from a private address, and waits until it waits or fails. Returns its short reason.
+    private static func reason(_ service: ServiceProcess, _ name: String) async throws -> String {
+        let added = try await service.tow(["add", "--json", "http://127.0.0.1:1/\(name)"])
+        let id = try #require(added.objects.first?["id"] as? String, "\(added.stderr)")
+        while true {
+            let shown = try await service.tow(["show", "--json", id])
+            let state = try shown.objects.first?["state"] as? String ?? ""
+            if ["waiting", "failed"].contains(state) { return shown.text }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    /// After an error, no setting changes: not even those that the file sets correctly.
+    @Test(.timeLimit(.minutes(2))) func theConfigurationIsReadAgain() async throws {
+        let place = try TestDirectory()
+        let service = try await Self.start(place)
+        defer { service.kill() }
+        #expect(try await !Self.reason(service, "before").contains("private-addresses"))
+        try await Self.reload(service, "private-addresses: nobody\n", until: "was read again")
+        #expect(try await Self.reason(service, "read").contains("private-addresses"))
+        let errors = [
+            "host: a b\n": "invalid value 'a b'", "nonsense: 1\n": "unknown option 'nonsense'",
+            "host: [\n": "is not valid YAML",
+        ]
+        for (line, message) in errors {
+            try await Self.reload(service, "private-addresses: local\n" + line, until: message)
+            #expect(try await Self.reason(service, message.filter(\.isLetter)).contains("private-addresses"), "\(line)")
+        }
+        #expect(try Self.log(place).components(separatedBy: "the configuration was not changed: ").count == 4)
+        #expect(try !Self.log(place).contains("restart"))
+    }
+
+    /// Directories change only with a restart, and the log says so.
+    @Test(.timeLimit(.minutes(2))) func aChangeThatNeedsARestartIsNamed() async throws {
+        let place = try TestDirectory()
+        let service = try await Self.start(place)
+        defer { service.kill() }
         service.kill()
+        try service.start(namesDownloads: false)
+        #expect(try await service.tow(["list"]).status == 0)
+        try await Self.reload(
+            service, "downloads: \(place.path("other"))\n",
+            until: "changes of directories, socket and addresses apply after a restart")
+        let added = try await service.tow(["add", "--json", "--paused", "http://127.0.0.1:1/a"])
+        #expect(try added.objects.first?["directory"] as? String == place.path("downloads"), "\(added.text)")
     }
 
     /// nohup(1) ignores the signal.

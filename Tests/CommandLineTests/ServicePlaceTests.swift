@@ -83,6 +83,7 @@ struct ServicePlaceTests {
         let start = ContinuousClock.now
         let status = try await CommandRun(["service", "status"] + words).finish()
         #expect(status.status == 1 && status.text.contains("process \(process) is towd"), "\(status.text)")
+        #expect(ContinuousClock.now - start < .seconds(20), "tow waits 3 s for a response")
         let stop = try await CommandRun(["service", "stop"] + words).finish()
         #expect(stop.status == 1 && stop.stderr.contains("kill -KILL \(process)"), "\(stop.stderr)")
         #expect(ContinuousClock.now - start < .seconds(55), "no command waits for the time limit of a request")

@@ -25,6 +25,7 @@ package final class Simulation: TaskExecutor {
         var jobs: [UnownedJob] = []
         /// In reverse order: the last one is due first.
         var timers: [Timer] = []
+        var timersFired = 0
     }
 
     private final class Box<Value: Sendable>: Sendable {
@@ -41,6 +42,9 @@ package final class Simulation: TaskExecutor {
 
     /// Reads the simulated time.
     package var clock: @Sendable () -> Duration { { self.now } }
+
+    /// The number of timers that were due so far.
+    package var timersFired: Int { state.withLock { $0.timersFired } }
 
     /// Calls `body` after that simulated time.
     package func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
@@ -101,6 +105,7 @@ package final class Simulation: TaskExecutor {
         state.withLock { state in
             guard let timer = state.timers.popLast() else { return nil }
             state.now = max(state.now, timer.due)
+            state.timersFired += 1
             return timer.body
         }
     }

@@ -126,6 +126,13 @@ import TransferSimulation
         #expect(site.server.served < Self.length + 100_000)
     }
 
+    @Test("a server that sends no head costs one timer per second after two seconds") func noHead() throws {
+        let site = site(.always(.stallBeforeHead))
+        try site.downloadAndCrash(after: .seconds(60)) { $0.connection.headTimeout = .seconds(120) }
+        #expect(site.server.requests.count == 1)
+        #expect(site.simulation.timersFired < 100)
+    }
+
     // MARK: Rates and connections
 
     @Test("a rate limit is kept", arguments: [1, 4]) func rateLimit(_ connections: Int) throws {

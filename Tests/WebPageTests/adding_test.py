@@ -220,6 +220,7 @@ class Adding(PageTestCase):
         self.browser.click("[name=directory]")
         self.browser.type(folder)
         self.assertEqual(self.browser.texts("#folder-path"), [folder])
+        self.assertTrue(self.browser.run("return document.querySelector('#folder-path').checkVisibility()"))
         self.browser.press("Escape")
         self.browser.reload()
         self.listed()

@@ -52,6 +52,8 @@ final class ServiceProcess {
 
     /// Runs `tow` with this service, again and again until the service listens.
     func tow(_ arguments: [String]) async throws -> CommandRun.Result {
+        // `tow add` would start another service.
+        if arguments.first == "add", process != nil { _ = try await tow(["list", "--number", "1"]) }
         let end = ContinuousClock.now + .seconds(60)
         while true {
             let result = try await CommandRun.run(arguments + options)

@@ -62,6 +62,11 @@ struct SafeFileNameTests {
         let marks = "e" + String(repeating: "\u{301}", count: 500)
         #expect(SafeFileName.make(marks)?.utf8.count == 239)
         #expect(SafeFileName.make("COM¹\u{FFFD}" + String(repeating: "\u{301}", count: 200)) == "_COM¹")
+        for joiner in ["\u{200C}", "\u{200D}"] {
+            // The 239th byte is that of the joiner, which joins nothing any more.
+            let before = String(repeating: "م", count: 118)
+            #expect(SafeFileName.make(before + joiner + "روم") == before)
+        }
         let dots = String(repeating: "a", count: 230) + String(repeating: ".", count: 20) + "b.zip"
         #expect(SafeFileName.make(dots) == String(repeating: "a", count: 230) + ".zip")
         let cutToOwn = String(repeating: "a", count: 235) + ".tow" + String(repeating: "b", count: 30)
