@@ -18,8 +18,9 @@ struct Towd: ParsableCommand {
 
             Options can also be set in a YAML file under the same names. Options on the command line take precedence.
 
-            Exit status: 0 stopped normally; 2 error in the command line or configuration file; 6 a directory or address cannot be used; 9 another towd \
-            uses the state directory; 78 wrong permissions of a directory, or a list of a newer version.
+            Exit status: 0 stopped normally; 2 error in the command line or configuration file; 6 a directory or \
+            address cannot be used; 9 another towd uses the state directory; 78 wrong permissions of a directory, or a \
+            list of a newer version.
             """,
         version: "towd " + TowlineVersion.text)
 
