@@ -173,6 +173,15 @@ import Testing
         #expect(result.status == status, "\(result.stderr)")
     }
 
+    @Test func anUnknownHostIsNamedInPlainWords() async throws {
+        let directory = try TestDirectory()
+        let words = ["--state", directory.path("state"), "--downloads", directory.path("downloads")]
+        let towd = CommandRun.products.appendingPathComponent("towd")
+        let result = try await CommandRun(words + ["--listen", "a..b:0"], program: towd).finish()
+        #expect(result.status == 6 && result.stderr.contains("cannot listen on a..b:0: unknown host ("))
+        #expect(!result.stderr.contains("SocketAddressError"), "\(result.stderr)")
+    }
+
     /// An empty path would stand for the working directory, in which a shell without the variable happens to be.
     @Test(arguments: [
         (["--downloads", ""], "''"), (["--listen", "127.0.0.1:0"], "excludes addresses"),

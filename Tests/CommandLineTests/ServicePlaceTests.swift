@@ -94,6 +94,20 @@ struct ServicePlaceTests {
         }
     }
 
+    /// The lock file keeps the number of a process that has ended, which may be that of another `towd` now.
+    @Test(.timeLimit(.minutes(2))) func anotherProcessWithTheNumberIsNotNamed() async throws {
+        let (place, elsewhere) = (try TestDirectory(), try TestDirectory())
+        let other = try ServiceProcess(elsewhere)
+        defer { other.kill() }
+        #expect(try await other.tow(["list"]).status == 0)
+        try FileManager.default.createDirectory(at: place.file("state"), withIntermediateDirectories: true)
+        try FileManager.default.copyItem(
+            at: elsewhere.file("state/registry.lock"), to: place.file("state/registry.lock"))
+        let status = try await CommandRun(["service", "status", "--state", place.path("state")]).finish()
+        #expect(status.status == 1 && status.text.contains("no response"), "\(status.text) \(status.stderr)")
+        #expect(!status.text.contains("is towd"), "\(status.text)")
+    }
+
     /// The path of a socket has at most 107 bytes (unix(7)).
     @Test(.timeLimit(.minutes(2))) func aPathThatIsTooLongForASocketIsNamed() async throws {
         let place = try TestDirectory()

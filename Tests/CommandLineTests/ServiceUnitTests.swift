@@ -149,6 +149,13 @@ import Testing
         #expect(printed.text.contains("\nNoNewPrivileges=yes\n") && !printed.text.contains("PrivateUsers="))
     }
 
+    @Test(arguments: ["--downloads", "--towd", "--state", "--socket"])
+    func anEmptyPathIsRefused(_ option: String) async throws {
+        let printed = try await Home().tow("service", "install", "--print", option, "")
+        #expect(printed.status == 2 && printed.stderr.contains("\(option) is empty"), "\(printed.stderr)")
+        #expect(printed.text.isEmpty)
+    }
+
     @Test func theUnitSaysUnderWhichNamesAndForWhom() async throws {
         let printed = try await Home().tow(
             "service", "install", "--print", "--listen", "0.0.0.0:6880", "--host", "a.example", "--host", "b.example",

@@ -72,6 +72,21 @@ import TowlineEngine
         #expect(error?.isPartLost == true)
     }
 
+    /// The download starts again in a directory that was deleted. The error names the directory, not one of our files.
+    @Test func aDeletedDirectoryIsNamed() throws {
+        let (storage, folder) = (FileStorage(), directory.path + "/sub")
+        #expect(mkdir(folder, 0o700) == 0)
+        let place = Place(directory: folder, name: "file")
+        let part = try storage.make(place, length: 50_000)
+        for name in ["file.tow", "file.tow-journal"] { #expect(unlink(folder + "/" + name) == 0) }
+        #expect(rmdir(folder) == 0)
+        let error = #expect(throws: TowlineError.self) {
+            try storage.replace(
+                part, place: place, record: .sample(length: 5000, generation: 2), terms: CreateTerms(journaled: true))
+        }
+        #expect(error?.message.contains("the directory \(folder) was deleted") == true, "\(error as Any)")
+    }
+
     /// Only file systems that report holes exactly are asked: others store written zeros as holes.
     @Test func aHoleOfAnUnknownFileSystemProvesNothing() async throws {
         let faulty = FaultySyscall()

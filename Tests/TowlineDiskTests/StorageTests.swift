@@ -56,6 +56,39 @@ import TowlineEngine
         #expect(directory.names.isEmpty)
     }
 
+    /// Without the permission to open or remove a file, it does not count as removed, and a part file keeps its bytes.
+    @Test(arguments: [FaultySyscall.Call.openat, .unlink]) func whatCannotBeRemovedStays(
+        _ call: FaultySyscall.Call
+    ) throws {
+        let faulty = FaultySyscall()
+        let storage = FileStorage(syscall: faulty)
+        let (source, written) = (DownloadRecord.sample(length: nil).source, ByteRangeSet([ByteRange(0, 1000)]))
+        // Keeps the directory open, so that the error is that of the file.
+        let other = try storage.make(directory.place("other"), length: 100, journaled: false)
+        let part = try storage.make(directory.place(), length: 4 << 20)
+        try part.fill(0..<1000)
+        part.sink.close()
+        directory["finished"] = [1]
+        faulty.setPlan { next, _ in next == call ? .error(EACCES) : nil }
+        let error = #expect(throws: TowlineError.self) { try storage.discard(directory.place(), from: [source]) }
+        #expect(error?.code == .diskPermission, "\(error as Any)")
+        if call == .openat {
+            let error = #expect(throws: TowlineError.self) {
+                try storage.isPublished(directory.place("finished"), from: [source], length: 1)
+            }
+            #expect(error?.code == .diskPermission, "\(error as Any)")
+        }
+        #expect(try !storage.isPublished(directory.place("missing"), from: [source], length: 1))
+        faulty.setPlan { _, _ in nil }
+        let again = try #require(try storage.unfinished(directory.place()))
+        #expect(again.claims == written)
+        again.sink.close()
+        try storage.discard(directory.place(), from: [source])
+        try storage.discard(directory.place(), from: [source])
+        other.sink.discard()
+        #expect(directory.names == ["finished"])
+    }
+
     /// Part files of earlier versions were open to all, so any user could lock them.
     @Test func aResumedPartFileIsClosedToOthers() throws {
         let part = try storage.make(directory.place(), length: 4 << 20)
