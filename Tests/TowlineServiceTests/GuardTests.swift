@@ -413,8 +413,8 @@ import TowlineWire
     }
 
     /// A page on another port of this machine can set a cookie of the same name (COOKIE below), and a proxy can send
-    /// its own credentials. Any valid session or the valid token is sufficient. The token is not a session, and a session is
-    /// not a token.
+    /// its own credentials. Any valid session or the valid token is sufficient. The token is not a session, and a
+    /// session is not a token.
     @Test(
         arguments: [
             ("COOKIE=wrong; COOKIE=SESSION", nil, 200), ("COOKIE=SESSION; COOKIE=wrong", nil, 200),

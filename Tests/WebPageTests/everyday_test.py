@@ -10,7 +10,8 @@ from support import ADDRESS, FILES, TOKEN, PageTestCase
 LAN = ADDRESS.replace("127.0.0.1", "nas.test")
 SEEN = """
     // A user cannot scroll these, although a script can.
-    const isFixed = (box) => box.scrollTop > 0 && getComputedStyle(box === document.documentElement ? document.body : box).overflowY === 'hidden';
+    const style = (box) => getComputedStyle(box === document.documentElement ? document.body : box);
+    const isFixed = (box) => box.scrollTop > 0 && style(box).overflowY === 'hidden';
     const seen = (each) => {
         each.scrollIntoView({ block: 'center' });
         for (let box = each; box; box = box.parentElement) if (isFixed(box)) return false;
@@ -316,7 +317,9 @@ class Everyday(PageTestCase):
             self.browser.wait(f"the page to fit at {width}", fits, row)
             apart = "return new Set([...document.querySelectorAll('.row')].map((each) => each.getBoundingClientRect().height)).size === 1 && document.querySelector('.row').offsetHeight === document.querySelector('.probe').offsetHeight"
             self.browser.wait("rows of the new height", apart)
-            beside = "const [one, other] = [...document.querySelectorAll('.row')].map((each) => each.getBoundingClientRect().top).sort((a, b) => a - b); return other - one >= document.querySelector('.row').offsetHeight - 1"
+            beside = """
+                const tops = [...document.querySelectorAll('.row')].map((each) => each.getBoundingClientRect().top);
+                return Math.abs(tops[1] - tops[0]) >= document.querySelector('.row').offsetHeight - 1;"""
             self.browser.wait("rows that do not overlap", beside)
             self.browser.run("document.documentElement.style.fontSize = ''")
 

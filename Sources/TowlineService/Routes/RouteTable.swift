@@ -16,8 +16,8 @@ struct RouteTable {
     /// - Parameters:
     ///   - parameters: the names of the query parameters that the handler reads. The API refuses every other parameter,
     ///     so that a misspelled filter does not select all downloads.
-    ///   - takesBody: whether the handler of a POST or PATCH reads the body. Fields in the body of another handler, also
-    ///     of a DELETE, are refused, because they would have no effect.
+    ///   - takesBody: `true` if the handler of a POST or PATCH reads the body. For other handlers, and for every DELETE,
+    ///     a body with fields is refused, because the fields would have no effect.
     mutating func add(
         _ method: HTTPRequest.Method, _ path: String, parameters: Set<String> = [], takesBody: Bool = true,
         _ handler: @escaping Handler

@@ -155,7 +155,8 @@ struct ServiceRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
         abstract: """
-            Stop towd, however it was started, and remove its systemd unit. The list of downloads and all files are kept.
+            Stop towd, however it was started, and remove its systemd unit. The list of downloads and all files are \
+            kept.
             """)
 
     @OptionGroup(title: "Service")
