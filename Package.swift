@@ -218,7 +218,7 @@ let package = Package(
         .testTarget(name: "TowlineCoreTests", dependencies: ["TowlineCore", "Fuzzing"], swiftSettings: strict),
         .testTarget(
             name: "TowlineEngineTests",
-            dependencies: ["TowlineCore", "TowlineEngine", "FaultServer", "TransferSimulation"],
+            dependencies: ["TowlineCore", "TowlineEngine", "FaultServer", "TransferSimulation", "Fuzzing"],
             swiftSettings: unmeasured),
         .testTarget(
             name: "TowlineDiskTests",

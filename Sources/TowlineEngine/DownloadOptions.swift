@@ -76,9 +76,8 @@ package struct DownloadOptions: Sendable {
     /// `true` to resume an unfinished file under the same name even if it came from another URL, for example because
     /// the link was renewed.
     package var ownsPart = false
-    /// `true` to start over if the file changed on the server during the download, `false` to fail with
-    /// `changedOnServer`.
-    package var restartsChanged = true
+    /// The action if the file changed on the server after bytes were downloaded.
+    package var changed = ChangePolicy.restart
     /// `true` if the caller starts the transfer again after it failed with `transient`. Messages then do not count
     /// attempts up to a maximum that does not end the download.
     package var isRepeated = false

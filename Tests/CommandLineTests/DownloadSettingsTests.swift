@@ -80,7 +80,7 @@ struct DownloadSettingsTests {
         ])
         #expect(made.retryStatuses == [403, 404])
         #expect(made.existing == .rename)
-        #expect(!made.restartsChanged)
+        #expect(made.changed == .fail)
         #expect(made.connections == 7)
         #expect(made.rateLimit == 1536)
         #expect(made.maximumTries == 0)

@@ -143,7 +143,7 @@ import TowlineEngine
         if options.url.userInfo == nil, options.connection.user != nil { return "a user" }
         if options.connection != plain.connection { return "how to connect" }
         if options.userFields != plain.userFields { return "a header" }
-        if options.existing != plain.existing || options.restartsChanged != plain.restartsChanged {
+        if options.existing != plain.existing || options.changed != plain.changed {
             return "overwriting"
         }
         if options.allowsDowngrade || options.maximumRedirects != plain.maximumRedirects { return "redirects" }

@@ -132,13 +132,13 @@ struct RepresentationFaultTests {
         try await Site.with(try await Site()) { site in
             try await site.interrupt(after: Scenario.held)
             site.server.replace(Site.path, with: Version(seed: 9, length: 3_000_000))
-            try site.expectFailure(try await site.download { $0.restartsChanged = false }, .changedOnServer)
+            try site.expectFailure(try await site.download { $0.changed = .fail }, .changedOnServer)
             #expect(site.hasPart && site.hasJournal)
             site.server.replace(Site.path, with: Version(seed: 1, length: 3_000_000))
             // The server may still count the last bytes of the refused answer after the download has ended.
             await site.server.log.wait { $0.requests.allSatisfy { $0.ended != nil } }
             let before = site.served
-            try site.expectFile(try await site.download { $0.restartsChanged = false })
+            try site.expectFile(try await site.download { $0.changed = .fail })
             #expect(site.served - before < 2_000_000)
         }
     }

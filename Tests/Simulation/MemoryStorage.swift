@@ -105,6 +105,8 @@ package final class MemoryStorage: Storage {
         return .finished(found, source: PublishedSource { $0 == known })
     }
 
+    package func firstBytes(of place: Place) -> [UInt8] { Array(files[place.path]?.bytes.prefix(512) ?? []) }
+
     package func find(source: String, inDirectory directory: String) -> Place? {
         let all = state.withLock { $0.parts.values.map { ($0.place, $0.journal?.record.source) } }
         return all.first { $0.0.directory == directory && $0.1 == source }?.0

@@ -64,15 +64,29 @@ struct AttemptAnswerTests {
         return bench
     }
 
-    @Test("an answer without a length that replaces bytes is reported with its first byte")
-    func firstByte() throws {
+    @Test("an answer without a length that replaces bytes is reported once it is too long for an error")
+    func tooLongForAnError() throws {
         let bench = try replacing()
-        #expect(bench.body(ByteRange(0, 1)) == "pause")
+        #expect(bench.body(ByteRange(0, 65_535)) == "consumed")
+        #expect(bench.reports.isEmpty)
+        #expect(bench.body(ByteRange(65_535, 65_536)) == "pause")
         guard case .answered(_, .whole(let facts))? = bench.reports.first else {
             Issue.record("\(bench.reports)")
             return
         }
-        #expect(facts.representation.completeLength == nil)
+        #expect(facts.representation.completeLength == nil && facts.firstBytes.count == 512)
+    }
+
+    @Test("a short answer that replaces bytes is reported at its end, with its length")
+    func shortAnswer() throws {
+        let bench = try replacing()
+        #expect(bench.body(Array("busy".utf8)) == "consumed")
+        bench.writer.ended(.complete(.delimited))
+        guard case .answeredAndEnded(_, .whole(let facts))? = bench.reports.first, bench.reports.count == 1 else {
+            Issue.record("\(bench.reports)")
+            return
+        }
+        #expect(facts.representation.completeLength == 4 && facts.firstBytes == Array("busy".utf8))
     }
 
     @Test("without a first byte the answer is reported as an empty file at its end")

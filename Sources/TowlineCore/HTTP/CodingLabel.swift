@@ -135,7 +135,8 @@ extension ResponseVerdict {
         switch self {
         case .partial(let range, let facts): .partial(range, facts.withoutLabel)
         case .whole(let facts): .whole(facts.withoutLabel)
-        case .changed(let reason, .some(let facts)): .changed(reason: reason, whole: facts.withoutLabel)
+        case .changed(let reason, let facts, isWhole: true):
+            .changed(reason: reason, facts.withoutLabel, isWhole: true)
         case .rangeIgnored(let facts): .rangeIgnored(facts.withoutLabel)
         default: self
         }

@@ -6,15 +6,15 @@ extension ResponseEvaluator {
     static func judgeRefusal(_ facts: ResponseFacts, _ question: ResponseQuestion) -> ResponseVerdict {
         let status = facts.status
         if let verdict = judgeLater(facts, question) { return verdict }
+        if question.workedBefore, mayMeanExpired(status) {
+            return .linkExpired(status: status, refusal(status, question))
+        }
         switch status {
         case 400, 501:
             if case .whole = question.asked { break }
             if question.known == nil {
                 return .askWithoutRange(reason: rangeRequestRefused(status))
             }
-        case 401, 403, 404, 410:
-            let error = refusal(status, question)
-            return question.workedBefore ? .linkExpired(status: status, error) : .permanent(error)
         case 412 where question.condition != nil:
             return .conditionRefused(reason: "the server refused a conditional request (412)")
         // Other plain requests have no condition. The response to a plain request shows if the file changed.
@@ -30,6 +30,12 @@ extension ResponseEvaluator {
                     status: status))
         }
         return .permanent(refusal(status, question))
+    }
+
+    /// Returns whether a status of a URL that worked before may mean that its link has expired: stores send 400, and
+    /// frameworks 419, 440 or 498. 407 is about the proxy, 412 and 416 are about the condition and the range.
+    private static func mayMeanExpired(_ status: Int) -> Bool {
+        (400..<500).contains(status) && ![407, 412, 416].contains(status)
     }
 
     /// Returns the verdict `transient` (the request is retried) for statuses that mean "later"; `nil` for other

@@ -45,7 +45,9 @@ package enum ResponseEvaluator {
         guard let known = question.known else { return .whole(facts) }
         if facts.isWebPage, !question.expectsWebPage { return .webPage(reason: WebPage.reason) }
         if let reason = known.contradiction(with: facts.representation) {
-            guard isUnlabelledPart(facts, question, known) else { return .changed(reason: reason, whole: facts) }
+            guard isUnlabelledPart(facts, question, known) else {
+                return .changed(reason: reason, facts, isWhole: true)
+            }
             let what =
                 "the server sent as many bytes as were requested with status 200, which stands for the whole file"
             return .rangeRefused(reason: what)
@@ -58,7 +60,7 @@ package enum ResponseEvaluator {
             let reason =
                 "the server no longer has the version of the file that was partly downloaded,"
                 + " so the download cannot be resumed"
-            return .changed(reason: reason, whole: facts)
+            return .changed(reason: reason, facts, isWhole: true)
         }
         return .rangeIgnored(facts)
     }
@@ -124,7 +126,7 @@ package enum ResponseEvaluator {
         }
         if let known = question.known {
             if let reason = known.contradiction(with: facts.representation) {
-                return .changed(reason: reason, whole: nil)
+                return .changed(reason: reason, facts, isWhole: false)
             }
             if let lack = missingProof(known, facts, question.rung) {
                 let mayWeaken = [.ifRange, .repeatedValidator].contains(question.rung)
@@ -241,7 +243,7 @@ package enum ResponseEvaluator {
         if isEnd, known.completeLength ?? length == length {
             // A server that checks the range first also refuses the range for a different file of this length.
             if let reason = known.contradiction(with: facts.representation) {
-                return .changed(reason: reason, whole: nil)
+                return .changed(reason: reason, facts, isWhole: false)
             }
             return .complete(length: length)
         }
@@ -252,7 +254,7 @@ package enum ResponseEvaluator {
         let reason =
             "the server has a different version of the file (its length is now \(length) bytes),"
             + " so its bytes cannot be joined with those downloaded so far"
-        return .changed(reason: reason, whole: nil)
+        return .changed(reason: reason, facts, isWhole: false)
     }
 
     /// Returns the text for the user about a range request that the server refused with `status`, so that the whole
@@ -290,6 +292,7 @@ package enum ResponseEvaluator {
                         + " Check the URL",
                     status: facts.status))
         }
-        return .redirect(location: location, facts.linked, retryAfter: facts.retryAfter)
+        return .redirect(
+            location: location, question.isAtFirstOrigin ? facts.linked : nil, retryAfter: facts.retryAfter)
     }
 }

@@ -30,6 +30,12 @@ package struct ResponseFacts: Hashable, Sendable {
     package private(set) var contentDigests: [ServerChecksum]
     /// The checksum of the file that a redirect leads to; `nil` if the response does not contain one.
     package let linked: LinkedChecksum?
+    /// The first bytes of the body, at most `mostFirstBytes`; empty if they were not examined.
+    package var firstBytes: [UInt8] = []
+    /// The maximum number of first bytes of a body that are kept.
+    static let mostFirstBytes = 512
+    /// The length in bytes below which a text is taken for an error instead of a new version of another kind.
+    package static let longestError: Int64 = 64 << 10
     /// The name for the file, safe to use: the server's suggestion, or else the name from the URL.
     package let fileName: String
     /// The original name in `Content-Disposition` if `fileName` is based on it, for a notice to the user; otherwise
@@ -82,7 +88,8 @@ package struct ResponseFacts: Hashable, Sendable {
     package mutating func adjustDigests(to question: ResponseQuestion) {
         if question.ignoresServerChecksums {
             (wholeDigests, contentDigests) = ([], [])
-        } else if let linked = question.linked ?? linked, linked.length == representation.completeLength,
+        } else if let linked = question.linked ?? (question.isAtFirstOrigin ? linked : nil),
+            linked.length == representation.completeLength,
             contentCoding == nil, !wholeDigests.contains(where: { $0.checksum.algorithm == .sha256 })
         {
             wholeDigests.insert(linked.checksum, at: 0)

@@ -60,8 +60,8 @@ package struct ResponseQuestion: Hashable, Sendable {
     /// `true` if the part file has every byte before the requested range. A 416 with this length then means that the
     /// file is complete.
     package var holdsAllBeforeAsked: Bool
-    /// `true` if this URL, or the URL that redirected to it, returned bytes of the file before. A 401, 403, 404 or 410
-    /// may then mean an expired link.
+    /// `true` if this URL, or the URL that redirected to it, returned bytes of the file before. A 4xx may then mean an
+    /// expired link.
     package var workedBefore: Bool
     /// `true` if the file to download is a web page, according to the user or its earlier media type, so that a web
     /// page is accepted.
@@ -85,6 +85,9 @@ package struct ResponseQuestion: Hashable, Sendable {
     package var ignoresServerChecksums = false
     /// The HTTP statuses that are retried in addition to the usual ones (`--retry-on`).
     package var retryStatuses: Set<Int> = []
+    /// `true` if the request goes to the origin of the download's first URL. Only this origin may name the checksum of a
+    /// file at another URL (`LinkedChecksum`).
+    package var isAtFirstOrigin = true
     /// The checksum of the file that the last redirect contained; `nil` if it contained none.
     package var linked: LinkedChecksum?
     /// The condition in the request ("only if the file differs from the existing one"), which permits a 304 response;

@@ -10,9 +10,9 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     case complete(length: Int64)
     /// The server refused a range request. The request must be repeated without `Range`.
     case askWithoutRange(reason: String)
-    /// The file on the server differs from the version whose bytes are in the part file. `whole` is set if the body is
-    /// the whole new file.
-    case changed(reason: String, whole: ResponseFacts?)
+    /// The file on the server differs from the version whose bytes are in the part file. The body is the whole new file
+    /// if `isWhole`.
+    case changed(reason: String, ResponseFacts, isWhole: Bool)
     /// A 200 with the whole file that does not contradict the bytes in the part file: the server ignored the range or
     /// `If-Range`. The next weaker proof (`Rung`) is tried.
     case rangeIgnored(ResponseFacts)
@@ -29,7 +29,7 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     case weakened(reason: String)
     /// A 3xx with a target, the checksum of the target file if the response gives it, and the delay of `Retry-After`.
     case redirect(location: String, LinkedChecksum? = nil, retryAfter: Duration? = nil)
-    /// A 401, 403, 404 or 410 from a URL that worked before: its link has expired, or the server allows no further
+    /// A 4xx such as 403 or 400 from a URL that worked before: its link has expired, or the server allows no further
     /// connection.
     case linkExpired(status: Int, TowlineError)
     /// A temporary error, after which the request is retried. `overloaded`: the host asks for fewer requests (429, 503,
@@ -43,18 +43,31 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     /// The parsed head of the response if its body is the whole file; `nil` for other verdicts.
     package var whole: ResponseFacts? {
         switch self {
-        case .whole(let facts), .changed(_, .some(let facts)), .rangeIgnored(let facts): facts
+        case .whole(let facts), .changed(_, let facts, isWhole: true), .rangeIgnored(let facts): facts
         default: nil
         }
     }
 
+    /// `true` for a redirect.
+    var isRedirect: Bool { if case .redirect = self { true } else { false } }
+
     /// Returns the verdict with the complete length `length` added, if the body is the whole file and the head gave no
     /// length. Called once the end of the body has arrived, which gives the length (RFC 9112 §7.1).
     package func ending(at length: Int64) -> ResponseVerdict {
-        guard var facts = whole, facts.representation.completeLength == nil else { return self }
-        facts.representation.completeLength = length
+        changingWhole { if $0.representation.completeLength == nil { $0.representation.completeLength = length } }
+    }
+
+    /// Returns the verdict with the first bytes of the body added, if the body is the whole file.
+    package func beginning(with bytes: [UInt8]) -> ResponseVerdict {
+        changingWhole { $0.firstBytes = Array(bytes.prefix(ResponseFacts.mostFirstBytes)) }
+    }
+
+    /// Returns the verdict with changed facts, if the body is the whole file.
+    private func changingWhole(_ change: (inout ResponseFacts) -> Void) -> ResponseVerdict {
+        guard var facts = whole else { return self }
+        change(&facts)
         switch self {
-        case .changed(let reason, _): return .changed(reason: reason, whole: facts)
+        case .changed(let reason, _, let isWhole): return .changed(reason: reason, facts, isWhole: isWhole)
         case .rangeIgnored: return .rangeIgnored(facts)
         default: return .whole(facts)
         }

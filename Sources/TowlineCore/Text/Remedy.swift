@@ -10,6 +10,7 @@ package enum Remedy: String, CaseIterable, Sendable, CustomStringConvertible {
     case overwriting = "let the download overwrite the file"
     case existing = "let the download overwrite it or use another name"
     case startingOver = "let the download start over with the new version"
+    case acceptedChange = "accept whatever the server sends"
     case longerWait = "allow a longer pause"
     case headTimeout = "the time limit for the response"
     case largerFile = "raise the limit of the file size"

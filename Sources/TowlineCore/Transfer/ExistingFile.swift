@@ -7,6 +7,8 @@ package struct ExistingFile: Hashable, Sendable {
     package let modified: HTTPDate
     /// The validators that the server sent for the existing file; `nil` if another program created or changed it.
     package let version: PublishedVersion?
+    /// The kind that the first bytes of the existing file suggest; `nil` if they are unknown.
+    package var kind: ContentKind?
 
     /// The condition of a request for a file that already exists: the server sends the file only if it has another
     /// version.

@@ -70,6 +70,7 @@ package enum SmallFilePolicy {
         plan.question.linked = linked ?? last.question.linked
         plan.question.nameOfURL = SafeFileName.ofURL(target, redirectedFrom: terms.source, named: terms.nameOfURL)
         guard !isOurs else { return plan }
+        plan.question.isAtFirstOrigin = false
         plan.sendsCredentials = false
         plan.sendsNetrc = target.scheme == .https || !plan.chain.contains { $0.scheme == .https }
         plan.question.sendsUser = false

@@ -55,6 +55,17 @@ package final class FileStorage: Storage {
         (try? folders.folder(place.directory).status(of: place.name)) ?? nil
     }
 
+    package func firstBytes(of place: Place) -> [UInt8] {
+        guard let folder = try? folders.folder(place.directory),
+            let file = try? folder.open(place.name, readOnly: true)
+        else { return [] }
+        var bytes = [UInt8](repeating: 0, count: 512)
+        let count = try? bytes.withUnsafeMutableBytes { (buffer) throws(TowlineError) in
+            try file.read(into: buffer, at: 0)
+        }
+        return Array(bytes.prefix(count ?? 0))
+    }
+
     /// Removes the part file and the journal of an unfinished download from one of the URLs `sources`. Keeps those of
     /// another download. Throws like `survey`, and if a file cannot be removed.
     package func discard(_ place: Place, from sources: [String]) throws(TowlineError) {

@@ -17,7 +17,7 @@ extension AttemptWriter {
             }
             return left < bytes.count ? .stop : .consumed
         case .firstBytes(let decision):
-            let first = gathered + bytes.prefix(WebPage.mostLooked)
+            let first = gathered + bytes
             guard !decision.isDecided(by: first), buffers.grow(&gathered, to: gathered.count + bytes.count) else {
                 tell { decision.verdict($0, after: first) }
                 return nil

@@ -164,7 +164,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
             flow.shrink(to: range.upperBound)
             learn(facts, end: range.upperBound)
             return plan.joinsDirectly ? join(verdict) : accept(verdict, head)
-        case .whole(let facts), .changed(_, .some(let facts)), .rangeIgnored(let facts):
+        case .whole(let facts), .changed(_, let facts, isWhole: true), .rangeIgnored(let facts):
             learn(facts, end: facts.representation.completeLength ?? .max)
             return accept(verdict, head)
         default:
@@ -211,7 +211,7 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// Handles a response whose body the transfer needs: collects a small body in memory, waits for the first bytes if
     /// they decide how to handle it, or else pauses until `attach` sets the part file.
     private func accept(_ verdict: ResponseVerdict, _ head: ResponseHead) -> HeadDisposition {
-        let firstBytes = FirstBytes(of: verdict, to: plan, hasLength: response.hasLength)
+        let firstBytes = FirstBytes(of: verdict, to: plan, length: response.hasLength ? response.end : nil)
         let length = firstBytes == nil ? gatherable(verdict, head) : nil
         response.promise = SharingPolicy.Evidence(promisedLength: length)
         if let length, buffers.take(Int(length), into: &gathered) {
@@ -282,7 +282,9 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case .waiting, .stopped, .draining, .unreported: return nil
         }
         guard let found = attachment.withLock({ $0.take() }) else { return nil }
-        let segment = segment(found, from: found.lease.lowerBound)
+        // A body that is not joined to written bytes directly begins with the first byte of the file. If its range
+        // begins later, the bytes before it are compared.
+        let segment = segment(found, from: 0)
         phase = .writing(segment)
         return segment
     }

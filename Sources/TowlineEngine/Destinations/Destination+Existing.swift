@@ -24,7 +24,7 @@ extension Destination {
         switch policy.step(for: occupant, isRefuted: isRefuted) {
         case .keep: outcome = file.map { .alreadyThere($0) }
         case .skip: outcome = .skipped(path: place.path)
-        case .compare: if let file { compare(file, plan) }
+        case .compare: if let file { compare(file, at: place, plan) }
         case .prove(let isKnown): prove(place, file, plan, isKnown: isKnown)
         case .findNumbered(let elseProve):
             if let (file, numbered) = try finishedBefore(besides: place, plan) {
@@ -116,9 +116,10 @@ extension Destination {
 
     /// Makes the first request conditional on a newer version than the existing `file` (`ExistingPolicy.update`). If a
     /// response exists already (`plan`), compares the file with that response instead.
-    private func compare(_ file: PublishedFile, _ plan: PreparePlan?) {
-        guard let modified = file.modified else { return }
-        let present = ExistingFile(length: file.length, modified: modified, version: file.version)
+    private func compare(_ file: PublishedFile, at place: Place, _ plan: PreparePlan?) {
+        var present = ExistingFile(length: file.length, modified: file.modified ?? 0, version: file.version)
+        let first = services.storage.firstBytes(of: place)
+        present.kind = first.isEmpty ? nil : ContentKind(firstBytes: first)
         guard let plan else { return compared = (present, file) }
         let offered = plan.representation
         if present.isCurrent(offered, at: plan.resolved) {

@@ -17,6 +17,9 @@ package protocol Storage: AnyObject, Sendable {
     /// durable.
     func survey(named place: Place, for source: String?) throws(TowlineError) -> Survey
 
+    /// Returns the first bytes of the file with the final name, at most 512; empty if it cannot be read.
+    func firstBytes(of place: Place) -> [UInt8]
+
     /// Returns the location of an unfinished download in `directory` whose journal contains the URL `source`; `nil` if
     /// none exists. Used to resume a download before the server sends the file name.
     func find(source: String, inDirectory directory: String) -> Place?
@@ -87,6 +90,9 @@ extension Storage {
 }
 
 extension Storage {
+    /// Returns no bytes: the default for a storage whose files cannot be read.
+    package func firstBytes(of place: Place) -> [UInt8] { [] }
+
     /// Returns no notices about unsupported system calls: the default for a storage that is not a file system.
     package func takeNotices(inDirectory directory: String) -> [String] { [] }
 

@@ -33,6 +33,8 @@ struct BatchTurn {
         var origin: HTTPURL.Origin
         /// `true` while an HTTP request of the transfer runs.
         var hasAttempts: Bool
+        /// `true` if all running responses of the transfer are silent and are not cut.
+        var awaitsSilentServer: Bool
         /// `true` if a host has permitted this transfer connections of its own, whose number is limited
         /// (`HostBoard.admit`).
         var isAdmitted: Bool
@@ -70,6 +72,7 @@ struct BatchTurn {
         let isCrowdedOut = !now.hasAttempts && !now.isAdmitted && services.board.isFull(now.origin)
         let isSilent =
             (unansweredSince != nil || !now.hasAttempts) && slot.isSilent(now.origin) || isCrowdedOut
+            || now.awaitsSilentServer
         if isResting, !isSilent, now.hasAttempts {
             isResting = !slot.takeBack(anyway: true)
         } else if !isResting, isSilent {

@@ -7,8 +7,9 @@ extension TransferRun {
     var situation: BatchTurn.Situation {
         BatchTurn.Situation(
             origin: attempts.origin ?? machine.nextOrigin, hasAttempts: !attempts.writers.isEmpty,
-            isAdmitted: admission.host != nil, waitsForTurn: machine.waitsForTurn,
-            wait: machine.wait(now: services.now), waitsForServer: machine.waitsForServer)
+            awaitsSilentServer: machine.awaitsSilentServer, isAdmitted: admission.host != nil,
+            waitsForTurn: machine.waitsForTurn, wait: machine.wait(now: services.now),
+            waitsForServer: machine.waitsForServer)
     }
 
     /// Lends the right to run in a batch and the permission for connections to a host to others, while this one waits.

@@ -124,7 +124,7 @@ extension TransferTerms {
         headTimeout = options.connection.headTimeout
         if case .file(_, let name) = options.target { fileName = name }
         mirrors = options.mirrors
-        restartsChanged = options.restartsChanged
+        changed = options.changed
         isRepeated = options.isRepeated
         userFields = options.userFields
         hasUser = options.connection.user != nil || options.userFields.has("Authorization")

@@ -169,10 +169,10 @@ struct ChangeOptions: SettingOptions {
     @Option(
         help: ArgumentHelp(
             """
-            If the file changed on the server since an interrupted download: restart, or fail and keep the downloaded \
-            data. (default: restart)
+            If the file changed on the server since an interrupted download: restart; fail and keep the downloaded \
+            data; or accept whatever the server sends, even if it looks like an error. (default: restart)
             """,
-            valueName: "policy"), completion: .list(["restart", "fail"]))
+            valueName: "policy"), completion: .list(["restart", "fail", "accept"]))
     var ifChanged: String?
 
     var given: [(Setting, String)] {

@@ -47,6 +47,7 @@ extension Remedy {
         case .overwriting: "--if-exists overwrite"
         case .existing: "--if-exists overwrite or rename"
         case .startingOver: "--if-changed restart"
+        case .acceptedChange: "--if-changed accept"
         case .longerWait: "--max-wait"
         case .headTimeout: "--head-timeout"
         case .largerFile: "--max-size"

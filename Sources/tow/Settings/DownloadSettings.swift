@@ -16,7 +16,7 @@ struct DownloadSettings {
     /// its target.
     var followsLink = false
     var durable = true
-    var restartsChanged = true
+    var changed = ChangePolicy.restart
     var reservesSpace = true
 
     /// Returns the complete options of a download. Throws if they contradict each other.
@@ -40,7 +40,7 @@ struct DownloadSettings {
         options.userFields = userFields
         if connection.user == nil { options.connection.user = url.credentials }
         options.durable = durable
-        options.restartsChanged = restartsChanged
+        options.changed = changed
         options.reservesSpace = reservesSpace
         try options.checkMirrors()
         return options

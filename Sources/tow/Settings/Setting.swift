@@ -93,7 +93,7 @@ extension DownloadSettings {
         case .output: output = OutputPath.isStandard(value) ? "-" : try OptionValue.text(value)
         case .directory: directory = try OptionValue.text(value)
         case .ifExists: options.existing = try OptionValue.choice(value)
-        case .ifChanged: restartsChanged = try OptionValue.choice(value) as ChangePolicy == .restart
+        case .ifChanged: changed = try OptionValue.choice(value)
         case .checksum: try add(checksum: Checksum(parsing: value))
         case .mirror: try add(mirror: HTTPURL(mirror: value))
         case .connections: options.connections = try OptionValue.integer(value, in: 1...128)
@@ -182,12 +182,6 @@ extension DownloadSettings {
         connection.clientCertificate = certificate
         return true
     }
-}
-
-/// The values of `--if-changed`.
-enum ChangePolicy: String, CaseIterable {
-    case restart
-    case fail
 }
 
 extension HTTPFields {

@@ -74,7 +74,7 @@ struct ResponseFuzzTests {
             if let delay, delay < .zero || delay > RetryAfter.longestDelay { return "a delay of \(delay)" }
             return unsafe(reason)
         case .linkExpired(_, let error), .permanent(let error): return unsafe(error.message)
-        case .askWithoutRange(let reason), .changed(let reason, _), .rangeRefused(let reason), .weakened(let reason),
+        case .askWithoutRange(let reason), .changed(let reason, _, _), .rangeRefused(let reason), .weakened(let reason),
             .webPage(let reason):
             return unsafe(reason)
         case .rangeIgnored(let facts):

@@ -25,7 +25,7 @@ struct ResponseEvaluatorTests {
         case .empty: "empty"
         case .complete: "complete"
         case .askWithoutRange: "without range"
-        case .changed(_, let facts): facts == nil ? "changed" : "changed, whole"
+        case .changed(_, _, let isWhole): isWhole ? "changed, whole" : "changed"
         case .rangeIgnored: "ignored"
         case .rangeRefused: "refused"
         case .conditionRefused: "without If-Range"
@@ -252,11 +252,21 @@ struct ResponseEvaluatorTests {
         #expect(word(try verdict(.from(0), .nothingToJoin, status, same)) == "redirect")
     }
 
-    @Test("a refusal after it worked is an expired link", arguments: [401, 403, 404, 410])
+    @Test(
+        "a refusal after it worked is an expired link",
+        arguments: [400, 401, 402, 403, 404, 405, 410, 419, 440, 451, 498])
     func expired(_ status: Int) throws {
         let asked = ResponseQuestion.Asked.range(ByteRange(100, 200))
         #expect(word(try verdict(asked, .ifRange, worked: true, status)) == "expired")
         #expect(word(try verdict(asked, .ifRange, worked: false, status)).hasPrefix("permanent"))
+    }
+
+    @Test(
+        "a status about the proxy, the time, the condition or the range is no expired link",
+        arguments: [407, 408, 412, 416, 425, 429, 500, 503])
+    func notExpired(_ status: Int) throws {
+        let asked = ResponseQuestion.Asked.range(ByteRange(100, 200))
+        #expect(word(try verdict(asked, .ifRange, worked: true, status)) != "expired")
     }
 }
 

@@ -57,27 +57,21 @@ struct TransferChangeTests {
         return script
     }
 
-    @Test("is requested again if ranges are offered, and fetched over several connections")
+    @Test("is fetched over several connections if ranges are offered")
     func restartsWithSeveral() throws {
         var script = try changedWhileAway(
             [("Content-Length", "5000000"), ("ETag", "\"b\""), ("Accept-Ranges", "bytes")])
-        #expect(script.notices(.restarted).count == 1)
-        script.endCancelled()
-        #expect(script.last.field("Range") == "bytes=0-")
-        #expect(script.last.field("If-Range") == nil)
-        let before = script.plans.count
-        script.answer(206, [("Content-Range", "bytes 0-4999999/5000000"), ("ETag", "\"b\"")])
+        #expect(script.notices(.restarted).count == 1 && script.prepares.last?.isReplacement == true)
+        let keeper = script.last
         script.feed(.prepared)
-        #expect(script.prepares.last?.isReplacement == true)
-        #expect(script.plans.count == before + 3)
+        #expect(script.plans.count == 3 && script.last.id != keeper.id)
+        #expect(script.last.field("If-Range") == "\"b\"")
     }
 
     @Test("that changes once more is fetched from the response that shows the change")
     func changesTwice() throws {
         var script = try changedWhileAway(
             [("Content-Length", "5000000"), ("ETag", "\"b\""), ("Accept-Ranges", "bytes")], connections: 2)
-        script.endCancelled()
-        script.answer(206, [("Content-Range", "bytes 0-4999999/5000000"), ("ETag", "\"b\"")])
         script.feed(.prepared)
         let (first, second) = (script.plans[script.plans.count - 2], script.last)
         script.write(first, to: 1_000_000)
@@ -98,7 +92,6 @@ struct TransferChangeTests {
         arguments: [
             [("Content-Length", "5000000"), ("ETag", "\"b\"")],
             [("Content-Length", "5000000"), ("ETag", "\"b\""), ("Accept-Ranges", "none")],
-            [("Content-Length", "5000000"), ("Accept-Ranges", "bytes")],
             [("Content-Length", "500000"), ("ETag", "\"b\""), ("Accept-Ranges", "bytes")],
             [("ETag", "\"b\""), ("Accept-Ranges", "bytes")],
         ])
@@ -117,7 +110,7 @@ struct TransferChangeTests {
 
     @Test("is refused with its own error when the user asked not to start over")
     func refuses() throws {
-        var script = try interrupted { $0.restartsChanged = false }
+        var script = try interrupted { $0.changed = .fail }
         script.answer(200, other)
         script.endCancelled()
         script.answer(200, other)
@@ -129,7 +122,7 @@ struct TransferChangeTests {
     /// The held bytes would be discarded, no matter whether the file or the server is at fault.
     @Test("is also refused if only the bytes before the seam show it", arguments: [true, false])
     func refusesBySeam(_ mayRestart: Bool) throws {
-        var script = try interrupted { $0.restartsChanged = mayRestart }
+        var script = try interrupted { $0.changed = mayRestart ? .restart : .fail }
         script.answer(206, [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"a\"")])
         script.end(.overlapDiffers)
         #expect(script.failure?.code == (mayRestart ? nil : .changedOnServer))
@@ -140,7 +133,7 @@ struct TransferChangeTests {
         "is noticed in every 206, also in a response to If-Range",
         arguments: [
             [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"b\"")],
-            [("Content-Range", "bytes 383616-999998/999999"), ("ETag", "\"a\"")],
+            [("Content-Range", "bytes 383616-999998/999999"), ("ETag", "\"b\"")],
         ])
     func contradictingRange(_ fields: [(String, String)]) throws {
         var script = try interrupted()
@@ -193,7 +186,6 @@ struct TransferChangeTests {
         "ranges other than the requested one are refused, then replaced by one stream",
         arguments: [
             [("Content-Range", "bytes 0-616383/1000000"), ("ETag", "\"a\"")],
-            [("Content-Range", "bytes 383616-1000000/1000001"), ("ETag", "\"a\"")],
             [("ETag", "\"a\"")],
             [("Content-Range", "rows 1-2/3"), ("ETag", "\"a\"")],
             [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"a\""), ("Content-Encoding", "gzip")],
@@ -206,7 +198,7 @@ struct TransferChangeTests {
             script.answer(206, fields)
             script.endCancelled()
         }
-        // A contradicting length is a change; every other verdict leads to one stream from the start.
+        // Every verdict leads to one stream from the start.
         #expect(script.last.lease == ByteRange(0, .max))
         #expect(script.actions.allSatisfy { if case .proceed(let id) = $0 { id == script.plans[0].id } else { true } })
     }
@@ -291,8 +283,10 @@ struct TransferElsewhereTests {
         #expect(script.plans.allSatisfy { $0.sendsCredentials && $0.sendsStoredCookies })
     }
 
-    @Test("an expired link is requested again at the first URL, and the bytes are kept")
-    func expiredLink() throws {
+    @Test(
+        "an expired link is requested again at the first URL, and the bytes are kept",
+        arguments: [400, 403, 419, 440, 498, 200])
+    func expiredLink(_ status: Int) throws {
         var script = try TransferScript()
         script.feed(.begin(nil))
         script.answer(302, [("Location", "https://cdn.example.net/signed?one")])
@@ -302,7 +296,8 @@ struct TransferElsewhereTests {
         script.write(to: 400_000)
         script.end(cut())
         #expect(script.last.url.host == "cdn.example.net")
-        script.answer(403)
+        let page = [("Content-Type", "text/html"), ("Content-Length", "500")]
+        script.answer(status, status == 200 ? page : [])
         script.endCancelled()
         #expect(script.last.url.description == TransferScript.url)
         #expect(script.last.lease.lowerBound == 400_000)

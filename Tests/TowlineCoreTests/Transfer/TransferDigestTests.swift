@@ -172,6 +172,25 @@ struct TransferDigestTests {
         }
     }
 
+    /// Anyone on the way could otherwise make a good file fail.
+    @Test("the checksum of a redirect or response from another origin does not count", arguments: [true, false])
+    func ofAnotherOrigin(_ isRedirect: Bool) throws {
+        var script = try TransferScript()
+        script.feed(.begin(nil))
+        script.answer(302, [("Location", "https://cdn.example.net/there")])
+        script.endCancelled()
+        let linked = [
+            ("X-Linked-Etag", "\"\(String(repeating: "0", count: 64))\""), ("X-Linked-Size", "\(Self.length)"),
+        ]
+        if isRedirect {
+            script.answer(302, linked + [("Location", "https://cdn.example.net/file")])
+            script.endCancelled()
+        }
+        finishSingle(&script, 206, isRedirect ? [] : linked)
+        script.end(.complete(.delimited))
+        #expect(isPublished(script))
+    }
+
     @Test("no field is checked if the user says so, except the user's own checksum")
     func ignored() throws {
         let fields = [

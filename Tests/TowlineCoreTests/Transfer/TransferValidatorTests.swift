@@ -38,15 +38,18 @@ struct TransferValidatorTests {
 
     @Test("does not join if the tag or the length differs")
     func changed() throws {
-        for fields in [
-            part("b"), part("W/\"b\""),
-            [("Content-Range", "bytes 383616-1000000/1000001"), ("ETag", "W/\"a\"")],
-        ] {
+        for fields in [part("b"), part("W/\"b\"")] {
             var script = try interrupted()
             script.answer(206, fields)
             script.endCancelled()
             #expect(script.last.isConfirmation && script.last.overlap == 16_384)
         }
+        var script = try interrupted()
+        script.answer(206, [("Content-Range", "bytes 383616-1000000/1000001"), ("ETag", "W/\"a\"")])
+        script.endCancelled()
+        script.now += .seconds(2)
+        script.feed(.tick)
+        #expect(script.last.isConfirmation && script.last.field("Range") == nil)
     }
 
     @Test("discards held bytes that cannot be compared")

@@ -17,6 +17,73 @@ import TowlineCore
         #expect(TickPolicy.interval(running: 3, for: script.machine) == .seconds(1))
     }
 
+    // MARK: Pauses in a body
+
+    /// Returns a download of 4,000,000 bytes whose response is silent since the given offset.
+    private func silent(at position: Int64, tag: String?, _ timeout: Duration = .seconds(30)) throws -> TransferScript {
+        var script = try TransferScript { $0.options.stallTimeout = timeout }
+        script.begin(length: 4_000_000, position: position, tag: tag)
+        return script
+    }
+
+    private func state(_ script: TransferScript) -> DownloadState {
+        var machine = script.machine
+        return TransferSnapshot(of: &machine, now: script.now).state
+    }
+
+    /// Lets seconds pass without a byte.
+    private func pass(_ seconds: Int, _ script: inout TransferScript) {
+        for _ in 0..<seconds where script.plans.count == 1 {
+            script.now += .seconds(1)
+            script.feed(.tick)
+        }
+    }
+
+    @Test func aResponseWhoseBytesWouldBeLostIsNotCutForAPause() throws {
+        var script = try silent(at: 2_000_000, tag: nil)
+        pass(31, &script)
+        #expect(!script.actions.contains(.cancel(script.plans[0].id)))
+        #expect(script.notices(.waiting).count == 1)
+        #expect(state(script) == .waiting(.server))
+        #expect(script.machine.wait(now: script.now).map { $0 <= .seconds(270) && $0 > .seconds(260) } == true)
+        pass(200, &script)
+        #expect(!script.actions.contains(.cancel(script.plans[0].id)) && script.notices(.waiting).count == 1)
+        script.write(to: 2_100_000)
+        script.feed(.tick)
+        #expect(state(script) == .downloading)
+        pass(301, &script)
+        #expect(script.actions.contains(.cancel(script.plans[0].id)) && script.notices(.waiting).count == 2)
+    }
+
+    @Test("the limit is ten times the stall timeout of the user", arguments: [1, 7]) func shortLimit(_ seconds: Int)
+        throws
+    {
+        var script = try silent(at: 2_000_000, tag: nil, .seconds(seconds))
+        pass(seconds * 10 - 1, &script)
+        #expect(!script.actions.contains(.cancel(script.plans[0].id)))
+        pass(2, &script)
+        #expect(script.actions.contains(.cancel(script.plans[0].id)))
+    }
+
+    @Test(
+        "a response that can be resumed, is short or has no byte is cut after the stall timeout",
+        arguments: [(2_000_000, "\"a\""), (1_000_000, nil), (0, nil)] as [(Int64, String?)])
+    func stalled(_ position: Int64, _ tag: String?) throws {
+        var script = try silent(at: position, tag: tag)
+        pass(31, &script)
+        #expect(script.actions.contains(.cancel(script.plans[0].id)))
+    }
+
+    @Test func aChangeOfTheNetworkEndsTheWait() throws {
+        var script = try silent(at: 2_000_000, tag: nil)
+        pass(20, &script)
+        script.feed(.networkChanged(.available))
+        #expect(!script.actions.contains(.cancel(script.plans[0].id)), "the response is not silent for long")
+        pass(20, &script)
+        script.feed(.networkChanged(.available))
+        #expect(script.actions.contains(.cancel(script.plans[0].id)))
+    }
+
     // MARK: Retry-After
 
     @Test(arguments: [429, 503], [3601, 7200, 1_000_000_000])

@@ -163,7 +163,6 @@ actor DownloadScheduler {
             }
             let renewal = try links.restartBeforeExpiry(download)
             defer { renewal?.cancel() }
-            options.restartsChanged = true
             let runner = TransferRunner(options: options, services: services, observer: download)
             download.begin(runner)
             result = .success(try await runner.run())

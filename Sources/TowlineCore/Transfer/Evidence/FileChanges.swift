@@ -8,6 +8,8 @@ struct FileChanges: Sendable {
     var discards = 0
     /// `true` while another request has to confirm that the file changed, as a response claimed.
     var isConfirming = false
+    /// The version that a response claimed if a request for the whole file has to repeat it; `nil` without one.
+    var claim: ClaimedVersion?
     /// The number of requests in a row that had to confirm a claimed change of the file.
     var confirmations = 0
     /// The number of claimed changes of the file that were not confirmed: the server seems to send several versions.
@@ -49,21 +51,8 @@ struct FileChanges: Sendable {
         return givenUp.completeLength
     }
 
-    /// The minimum length in bytes of a file that is worth further connections: a shorter file is complete before they
-    /// deliver.
-    private static let worthSegmenting: Int64 = 1 << 20
-
-    /// Returns whether to request the changed file once more although this response contains all of it: this response
-    /// would stay the only connection, but a range can be the first of several. Used only before bytes of the old file
-    /// arrived in this run: a server that sends both versions may alternate, and each discarded response has a cost.
-    static func maySegmentAnew(_ facts: ResponseFacts, _ terms: TransferTerms) -> Bool {
-        let length = facts.representation.completeLength ?? 0
-        guard length >= Self.worthSegmenting,
-            facts.contentCoding == nil
-        else { return false }
-        guard facts.representation.strongValidator != nil || terms.options.checksum != nil else { return false }
-        return facts.acceptsRanges == true
-    }
+    /// Forgets the claimed change of the file: it is confirmed, or the server does not repeat it.
+    mutating func forgetClaim() { (isConfirming, claim) = (false, nil) }
 
     /// Counts a restart of the download at the first byte, and checks that the user's options and the retry limit allow
     /// it.
@@ -72,7 +61,7 @@ struct FileChanges: Sendable {
     /// - Returns: the error with which the transfer fails instead; `nil` if it may restart.
     mutating func countRestart(_ restart: Restart, holdsBytes: Bool, _ terms: TransferTerms) -> TowlineError? {
         let reason = restart.reason
-        if restart.isChange, !terms.restartsChanged { return .changed(terms.source, reason) }
+        if restart.isChange, terms.changed == .fail { return .changed(terms.source, reason) }
         if terms.isStream, holdsBytes {
             return .cannotRestartStream(terms.source, reason, isChange: restart.isChange)
         }
@@ -80,5 +69,44 @@ struct FileChanges: Sendable {
         discards += 1
         guard let most = terms.retry.allowedTries(limit: nil), discards > most else { return nil }
         return .tooManyRestarts(terms.source, most, reason)
+    }
+    /// Forgets the version that a request for the whole file had to repeat, because that request was answered or failed.
+    mutating func endClaim() { if claim != nil { forgetClaim() } }
+
+    /// Records that a request that had to confirm a change got the held version.
+    ///
+    /// - Returns: `true` after several such returns: the nodes of the server have different versions.
+    mutating func noteReturn() -> Bool {
+        forgetClaim()
+        flips += 1
+        return flips >= 3
+    }
+
+    /// Decides whether a response may replace the held version, and records its claim if another request has to repeat
+    /// it.
+    ///
+    /// - Parameters:
+    ///   - isWhole: `true` if the body of the response is the whole file.
+    ///   - isConfirmation: `true` if the request had to confirm an earlier claim.
+    /// - Returns: the step that follows instead; `nil` if the response may be used.
+    mutating func weigh(
+        _ offer: ResponseFacts, isWhole: Bool, isConfirmation: Bool, over held: HeldVersion, _ terms: TransferTerms
+    ) -> Reaction.Next? {
+        switch held.belief(in: offer) {
+        case .same, .changed: return nil
+        case .refused where terms.options.acceptsWebPages && offer.isWebPage: return nil
+        case .refused: return .retry(offer.asRefusal)
+        case .unconfirmed:
+            // The checksum of the whole file decides.
+            if terms.options.checksum != nil { return nil }
+            if let claim, isConfirmation {
+                return isWhole && claim.isRepeated(by: offer.representation) ? nil : .retry(offer.asRefusal)
+            }
+            isConfirming = true
+            claim = ClaimedVersion(representation: offer.representation)
+            return .confirm(
+                reason: "the server seems to have another version of the file (\(offer.summary))."
+                    + " Another request has to confirm the change")
+        }
     }
 }

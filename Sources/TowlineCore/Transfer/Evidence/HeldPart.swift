@@ -5,11 +5,9 @@ struct HeldPart: Sendable {
     var exists = false
     /// `true` if the part file is out of date, so that the bytes of the next response go into a new one.
     var isReplaced = false
-    /// The encoding (plain or coded) of the bytes in the part file that the next response replaces; `.nothing` without
-    /// such a file.
-    var replaced = HeldKind.nothing
-    /// The media type of the bytes in the part file that the next response replaces.
-    var replacedMediaType: String?
+    /// The version of the file whose bytes are in the part file that the next response replaces; `nil` without such
+    /// bytes.
+    var replaced: HeldVersion?
     /// `true` if the part file is a copy, which may have wrong bytes: the bytes before each resume point are compared
     /// with those of the server.
     var isDoubtful = false

@@ -6,24 +6,13 @@ extension TransferEvidence {
     /// makes this unnecessary.
     func believed(_ held: HeldDownload) -> ByteRangeSet {
         guard checksums.isEmpty else { return held.written }
-        if !held.isDoubtful, held.representation.validator == .weak { return weaklyBelieved(held.written) }
+        if !held.isDoubtful, held.representation.validator == .weak {
+            return held.written.weaklyBelieved(of: representation)
+        }
         var believed = held.written
         guard held.isDoubtful else { return believed }
         for run in held.written.ranges {
             believed.remove(ByteRange(run.upperBound - 1, run.upperBound))
-        }
-        return believed
-    }
-
-    /// Returns the bytes in `written` that may be kept if the server sends only a weak validator. The end of each
-    /// contiguous range is compared, so shorter ranges are discarded, and the file's last byte is requested again.
-    func weaklyBelieved(_ written: ByteRangeSet) -> ByteRangeSet {
-        var believed = written
-        for run in written.ranges where run.lowerBound > 0 {
-            if run.count < SegmentPlanner.weakOverlap { believed.remove(run) }
-            if run.upperBound == representation?.completeLength {
-                believed.remove(ByteRange(run.upperBound - 1, run.upperBound))
-            }
         }
         return believed
     }
@@ -50,7 +39,7 @@ extension TransferEvidence {
             // The bytes stay on disk until new bytes arrive.
             (part.exists, part.isReplaced) = (true, true)
             guard !held.written.isEmpty else { return [] }
-            (part.replaced, part.replacedMediaType) = (.identity, held.representation.mediaType)
+            part.replaced = HeldVersion(held.representation, count: held.written.count)
             return [.notice(.distrusted(held.written.count))]
         }
         representation = held.representation
@@ -74,13 +63,26 @@ extension TransferEvidence {
     /// Forgets the metadata of the file, because a restart discards the written bytes (recorded in `ledger`).
     mutating func discard(_ ledger: RangeLedger) {
         part.giveUp(ledger)
-        if !ledger.written.isEmpty {
-            (part.replaced, part.replacedMediaType) = (held(ledger), representation?.mediaType)
-        }
+        if !ledger.written.isEmpty { part.replaced = atStake(ledger) }
         forgetRepresentation()
         isConfirmed = false
         part.isDoubtful = false
         (part.resumedBytes, part.announcesResuming) = (0, false)
         part.isReplaced = part.exists
+    }
+}
+
+extension ByteRangeSet {
+    /// Returns those of these written bytes that may be kept if the server sends only a weak validator. The end of each
+    /// contiguous range is compared, so shorter ranges are discarded, and the file's last byte is requested again.
+    func weaklyBelieved(of representation: Representation?) -> ByteRangeSet {
+        var believed = self
+        for run in ranges where run.lowerBound > 0 {
+            if run.count < SegmentPlanner.weakOverlap { believed.remove(run) }
+            if run.upperBound == representation?.completeLength {
+                believed.remove(ByteRange(run.upperBound - 1, run.upperBound))
+            }
+        }
+        return believed
     }
 }

@@ -64,11 +64,13 @@ extension TransferEvidence {
         ledger.written.isEmpty || part.isReplaced || representation == nil
     }
 
-    /// Returns the encoding of the bytes in the part file, including bytes that a restart discarded and that are still
-    /// on disk.
-    func held(_ ledger: RangeLedger) -> HeldKind {
-        if ledger.written.isEmpty { return part.replaced }
-        return coding.name == nil ? .identity : .coded
+    /// Returns the version of the file that a response with another version would replace: the bytes in the part file,
+    /// including bytes that a restart discarded and that are still on disk, or the file that an update may replace.
+    func atStake(_ ledger: RangeLedger) -> HeldVersion? {
+        guard !ledger.written.isEmpty, let representation else {
+            return part.replaced ?? existing.map(HeldVersion.init)
+        }
+        return HeldVersion(representation, coding: coding.name, count: ledger.written.count)
     }
 
     /// Returns whether only a comparison of the bytes before the resume point can prove that a source's bytes fit.

@@ -17,7 +17,7 @@ extension TransferEvidence {
         for attempt in work.live { actions += work.dismiss(attempt.id) }
         guard checksums.isEmpty, !terms.isStream else { return Reaction(actions) }
         var lost = work.ledger.written
-        lost.subtract(weaklyBelieved(work.ledger.written))
+        lost.subtract(work.ledger.written.weaklyBelieved(of: representation))
         for range in lost.ranges { work.giveUp(range) }
         return Reaction(actions + lost.ranges.map { .withdraw($0) })
     }
@@ -34,6 +34,7 @@ extension TransferEvidence {
             ranges.dislikesIfRange = true
             return Reaction(work.dismiss(id))
         }
+        if let reaction = continueHeld(id, facts, &sources, &work, context) { return reaction }
         let others = work.workingAtPrimary(context, besides: id)
         if others > 0 {
             ranges.refusals += 1
@@ -42,14 +43,14 @@ extension TransferEvidence {
             return Reaction(actions)
         }
         if sources.mirrorsGoOn(self, work.ledger) {
-            return Reaction(work.dismiss(id), .primaryFailed(.unusable(sources.primary.url, Self.noRanges)))
+            return Reaction(work.dismiss(id), .primaryFailed(.unusable(sources.primary.url, StartOverReason.noRanges)))
         }
         let isPlain = attempt.plan.question.asked == .whole
         if ranges.doubt.mayHavePassed(facts, hadRanges: ranges.support == .works), isPlain {
             ranges.doubt.asksAgain = true
             return Reaction(work.dismiss(id))
         }
-        if let actions = confirm(id, facts, &work) { return Reaction(actions) }
+        if let reaction = weigh(id, facts, &work) { return reaction }
         changes.keptAnswer = facts
         if isPlain, !ranges.doubt.isCertain {
             // The request had no Range, so the next request after a break asks for a range again.
@@ -60,7 +61,7 @@ extension TransferEvidence {
         work.isSingle = true
         ranges.hasAnnouncedRestart = true
         let text =
-            "\(Self.noRanges). Continuing with a single connection; an interrupted download cannot be resumed"
+            "\(StartOverReason.noRanges). Continuing with a single connection; an interrupted download cannot be resumed"
         let reason = "the server sent the whole file although only the missing part was requested"
         return Reaction(
             [.notice(TransferNotice(.warning, .singleStream, text))],

@@ -1,7 +1,7 @@
 /// The reactions of a transfer to responses that define its file, continue it, or show another version of it.
 extension TransferEvidence {
     /// Records that a response is accepted, and the names of its fields with checksums, for error messages.
-    private mutating func accept(
+    mutating func accept(
         _ id: AttemptID, _ facts: ResponseFacts, _ work: inout TransferWork, _ context: TransferContext
     ) {
         work.budget.serves(work.attempts.count { $0.id == id || $0.isAccepted && !$0.isDismissed })
@@ -27,9 +27,7 @@ extension TransferEvidence {
         ranges.refusals = 0
         changes.confirmations = 0
         if plan.isConfirmation {
-            changes.isConfirming = false
-            changes.flips += 1
-            if changes.flips >= 3 { work.isSingle = true }
+            if changes.noteReturn() { work.isSingle = true }
         }
         if plan.question.rung > .repeatedValidator { joinedWeakly = true }
         work.setBound(of: id, to: range.upperBound)
@@ -56,7 +54,7 @@ extension TransferEvidence {
     private mutating func adoptFirst(
         _ id: AttemptID, _ facts: ResponseFacts, _ sources: inout TransferSources, _ work: inout TransferWork
     ) -> Reaction {
-        if let actions = confirm(id, facts, &work) { return Reaction(actions) }
+        if let reaction = weigh(id, facts, &work) { return reaction }
         adopt(id, facts, &sources, work)
         if facts.contentCoding != nil {
             ranges.support = .broken
@@ -66,12 +64,14 @@ extension TransferEvidence {
     }
 
     /// Adopts a response that contains the complete file from its first byte. `hasBody` is `false` for an empty file.
+    ///
+    /// - Parameter isBelieved: `true` if it is decided that the response may replace held bytes.
     mutating func adoptWhole(
-        _ id: AttemptID, _ facts: ResponseFacts, hasBody: Bool = true, _ sources: inout TransferSources,
-        _ work: inout TransferWork, _ context: TransferContext
+        _ id: AttemptID, _ facts: ResponseFacts, hasBody: Bool = true, isBelieved: Bool = false,
+        _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext
     ) -> Reaction {
-        if let actions = confirm(id, facts, &work) { return Reaction(actions) }
-        changes.isConfirming = false
+        if !isBelieved, let reaction = weigh(id, facts, &work) { return reaction }
+        changes.forgetClaim()
         accept(id, facts, &work, context)
         var facts = facts
         if facts.representation.completeLength == nil {
@@ -81,7 +81,8 @@ extension TransferEvidence {
         adopt(id, facts, &sources, work)
         if let length = facts.representation.completeLength { work.ledger.learn(completeLength: length) }
         // A response to a request without Range does not disprove ranges that worked before.
-        let isPlain = work.attempts[id]?.plan.question.asked == .whole
+        let plan = work.attempts[id]?.plan
+        let isPlain = plan?.question.asked == .whole
         let keepsRanges = ranges.support == .works && isPlain && !ranges.doubt.isCertain
         if facts.contentCoding != nil {
             ranges.support = .broken
@@ -91,7 +92,8 @@ extension TransferEvidence {
         ranges.doubt = RangeDoubt()
         // A server that ignores `bytes=0-` but announces range support may send other ranges (RFC 9110 §14.2). A plain
         // response is not cut for another connection, whose request may be refused again.
-        if ranges.support != .claimed || isPlain { work.isSingle = true }
+        let mayGrow = plan?.isConfirmation == true && ranges.support == .works || ranges.support == .claimed && !isPlain
+        if !mayGrow { work.isSingle = true }
         let actions = preparing(id, facts, sources, work)
         guard !hasBody else { return Reaction(actions, .prepare(id)) }
         work.attempts.change(id) { $0.isDismissed = true }
@@ -134,63 +136,4 @@ extension TransferEvidence {
 
     /// Returns the action that stores the known metadata and checksums of the file in the journal.
     func learnAction() -> TransferAction { .learn(representation ?? Representation(), checksums) }
-
-    /// Requests the file again before an empty response, or a coded one if bytes without a coding are written, replaces
-    /// bytes: a partly updated server or a proxy may send such a response for a while.
-    ///
-    /// - Returns: `nil` if the response may be used.
-    mutating func confirm(
-        _ id: AttemptID, _ facts: ResponseFacts, _ work: inout TransferWork
-    ) -> [TransferAction]? {
-        let held = held(work.ledger)
-        guard held != .nothing || existing != nil, work.attempts[id]?.plan.isConfirmation == false else { return nil }
-        guard facts.representation.completeLength == 0 || facts.contentCoding != nil && held == .identity else {
-            return nil
-        }
-        changes.isConfirming = true
-        return work.dismiss(id)
-    }
-
-    /// Handles a response that shows another version of the file. Another request has to confirm the change before
-    /// bytes are discarded: captive portals, single broken caches, and CDN nodes with tags of their own all look like a
-    /// change at first.
-    mutating func claimedChange(
-        _ id: AttemptID, _ reason: String, _ facts: ResponseFacts?, _ sources: inout TransferSources,
-        _ work: inout TransferWork, _ context: TransferContext
-    ) -> Reaction {
-        guard let attempt = work.attempts[id] else { return [] }
-        let others = work.workingAtPrimary(context, besides: id)
-        // Other requests may have been sent before the first response showed that validators differ.
-        let hadValidator = attempt.plan.question.known.map { $0.validator != .none } ?? false
-        if terms.options.checksum != nil, !terms.isStream, hadValidator, others > 0 || !work.ledger.written.isEmpty {
-            // The checksum of the whole file decides, whatever validators the nodes of a server send.
-            ranges.ignoresValidators = true
-            changes.isConfirming = false
-            return Reaction(work.dismiss(id))
-        }
-        if others > 0 {
-            // The running responses belong to one version, and another connection leads to another version.
-            work.isSingle = work.isSingle || sources.mirrors.isEmpty
-            changes.isConfirming = false
-            let actions = work.dismiss(id)
-            ranges.goOnWith(others, &sources, &work, context)
-            return Reaction(actions)
-        }
-        let isAlone = work.ledger.written.isEmpty && work.liveCount == 1
-        guard isAlone || changes.isBelieved(isConfirmation: attempt.plan.isConfirmation) else {
-            changes.isConfirming = true
-            changes.confirmations += 1
-            return Reaction(work.dismiss(id))
-        }
-        // The file changed again: each connection may lead to another node, and one connection keeps its node.
-        if changes.restarts > 0, sources.mirrors.isEmpty { work.isSingle = true }
-        let maySegment =
-            !work.isSingle && work.budget.ceiling > 1 && !isConfirmed
-            && facts.map { FileChanges.maySegmentAnew($0, terms) } ?? false
-        guard let facts, !maySegment else {
-            return Reaction(work.dismiss(id), .startOver(Restart(reason: reason, isChange: true, waits: true)))
-        }
-        changes.keptAnswer = facts
-        return Reaction([], .startOver(Restart(reason: reason, isChange: true, keeper: id)))
-    }
 }

@@ -182,10 +182,24 @@ extension TransferPatience {
         return Reaction(actions + [.notice(TransferNotice(.info, .limited, text))])
     }
 
-    /// Handles a refusal (401, 403, 404 or 410) by a URL that worked before: a signed link has expired, or the server
-    /// allows no further connection.
+    /// Handles a web page instead of the file. A link that worked before is requested again, once. Before the first byte,
+    /// a login page usually outlasts every useful wait.
+    mutating func webPage(
+        _ plan: AttemptPlan, _ reason: String, _ evidence: inout TransferEvidence, _ sources: inout TransferSources,
+        _ work: inout TransferWork, _ context: TransferContext
+    ) -> Reaction {
+        if evidence.isConfirmed, plan.url != sources.primary.url, plan.chain.isEmpty, expirations == 0 {
+            let error = TowlineError.unusable(plan.url, reason)
+            return linkExpired(plan, "a web page", error, &evidence, &sources, &work, context)
+        }
+        return work.dismiss(plan.id)
+            + countFailure(.init(reason: reason, limit: 2), evidence, &sources, work.ledger, context)
+    }
+
+    /// Handles a refusal by a URL that worked before: a signed link has expired, or the server allows no further
+    /// connection. `answer` names the response in the notice.
     mutating func linkExpired(
-        _ plan: AttemptPlan, _ status: Int, _ error: TowlineError, _ evidence: inout TransferEvidence,
+        _ plan: AttemptPlan, _ answer: String, _ error: TowlineError, _ evidence: inout TransferEvidence,
         _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext
     ) -> Reaction {
         let wasElsewhere = plan.url != sources.primary.url
@@ -203,7 +217,7 @@ extension TransferPatience {
         // While mirrors deliver bytes, the primary must not be asked repeatedly without a wait.
         if !sources.mirrors.isEmpty { sources.waitForPrimary(context) }
         let text =
-            "the link no longer works (status \(status)). Requesting \(sources.primary.url) again to get a new link"
+            "the link no longer works (\(answer)). Requesting \(sources.primary.url) again to get a new link"
         return Reaction(actions + [.notice(TransferNotice(.info, .retrying, text))])
     }
 
@@ -235,7 +249,7 @@ extension TransferPatience {
             return Reaction(actions)
         }
         if overloaded { actions.append(.report(.overloaded, of: origin)) }
-        if let retryAfter, let error = tooLong(retryAfter, sources.primary.url) {
+        if let retryAfter, let error = terms.tooLong(retryAfter, sources.primary.url) {
             return Reaction(actions, .primaryFailed(error))
         }
         let failure = Failure(reason: reason, wait: retryAfter, isTooMany: overloaded)

@@ -7,8 +7,17 @@ extension TransferPatience {
     ) -> Reaction {
         var actions: [TransferAction] = []
         for attempt in work.attempts where !attempt.isDismissed {
-            guard let limit = work.stallLimit(of: attempt, context), context.now - attempt.lastProgressAt >= limit
-            else { continue }
+            guard let limit = work.stallLimit(of: attempt, evidence, context) else { continue }
+            guard context.now - attempt.lastProgressAt >= limit else {
+                let timeout = terms.options.stallTimeout
+                let text = work.attempts.change(attempt.id) {
+                    $0.noteSilence(timeout, limit: limit, now: context.now)
+                }
+                guard let text = text ?? nil else { continue }
+                waitReason = text
+                actions.append(.notice(TransferNotice(.info, .waiting, text)))
+                continue
+            }
             var reaction = endStalled(attempt, limit, &evidence, &sources, &work, context)
             actions += reaction.actions
             // Other sources may have stalled as well.

@@ -42,6 +42,8 @@ struct TransferPatience: Sendable {
         var reason: String
         /// The details of the transport in parentheses, which messages add to the reason and lists do not show.
         var detail = ""
+        /// A sentence for the error after the last try that tells the user how to get the file.
+        var wayOut = ""
         /// The wait before the next request that the server requested; `nil` without one.
         var wait: Duration?
         /// The code of the error with which the transfer fails if its tries are used up.
@@ -86,7 +88,8 @@ struct TransferPatience: Sendable {
         let tried = isInTurn ? sources.primary.tries : failures
         if terms.retry.isExhausted(failures: tried, limit: limit) {
             let count = tried == 1 ? "1 attempt" : "\(tried) attempts"
-            let message = "\(sources.primary.url): \(failure.reason)\(failure.detail). \(count) failed"
+            let wayOut = failure.wayOut.isEmpty ? "" : ". " + failure.wayOut
+            let message = "\(sources.primary.url): \(failure.reason)\(failure.detail). \(count) failed\(wayOut)"
             return Reaction(
                 [], .primaryFailed(TowlineError(failure.code, message, networkFailure: failure.cause)))
         }
@@ -99,7 +102,7 @@ struct TransferPatience: Sendable {
         let explanation =
             isCrowdedOut ? ", probably because other downloads use all connections that the server allows" : ""
         waitReason = failure.reason + explanation
-        let count = isCrowdedOut ? "" : attemptCount(tried, of: allowed, failure.code)
+        let count = isCrowdedOut ? "" : terms.attemptCount(tried, of: allowed, failure.code)
         waitsForServer = failure.wait != nil
         lacksNetwork = failure.cause != nil
         if hasMirrors, failures < sources.primary.failures, !beginsAnew { return [] }
@@ -111,13 +114,11 @@ struct TransferPatience: Sendable {
         return Reaction([.notice(TransferNotice(.info, .retrying, text))])
     }
 
-    /// Returns the part of a notice that names the number of a failed attempt and the maximum; empty if the download
-    /// does not end when the maximum is reached.
-    ///
-    /// - Parameter code: the code of the error with which the transfer fails at the maximum.
-    private func attemptCount(_ number: Int, of allowed: Int?, _ code: TowlineError.Code) -> String {
-        guard let allowed, !(terms.isRepeated && code == .transient) else { return "" }
-        return ", attempt \(number) of \(allowed)"
+    /// Waits before the request that has to confirm a change. The wait does not count as a failure.
+    mutating func waitToConfirm(_ reason: String, _ primary: inout FileSource, now: Duration) -> [TransferAction] {
+        (waitReason, waitsForServer, lacksNetwork) = (reason, false, false)
+        primary.wait(until: now + ClaimedVersion.wait)
+        return [.notice(TransferNotice(.info, .retrying, reason))]
     }
 
     /// Handles a response that ended early and whose bytes cannot be joined to the next one: it counts as a network
@@ -146,20 +147,9 @@ struct TransferPatience: Sendable {
         sources.primary.notBefore = context.now + delay
         (waitReason, waitsForServer, lacksNetwork) = (reason, false, true)
         // Without a restart of the file, the number of attempts is not limited.
-        let count = attemptCount(tries, of: canJoin ? nil : allowed, .transient)
+        let count = terms.attemptCount(tries, of: canJoin ? nil : allowed, .transient)
         let text = "\(reason)\(count); retrying in \(DurationText.inSentence(delay))"
         return Reaction([.notice(TransferNotice(.info, .retrying, text))])
-    }
-
-    /// Returns an error if `wait`, which the server at `url` asks for, is longer than the user accepts (`--max-wait`);
-    /// otherwise `nil`.
-    func tooLong(_ wait: Duration, _ url: HTTPURL) -> TowlineError? {
-        guard let longest = terms.options.maximumWait, wait > longest else { return nil }
-        return TowlineError(
-            .transient,
-            "\(url): the server asks for a pause of \(DurationText.inSentence(wait)) before the next request"
-                + " (Retry-After). Start the download again after that time, or"
-                + " \(Remedy.longerWait) than \(DurationText.inSentence(longest))")
     }
 
     /// The time without a response after which the user gets a notice that the transfer waits for the server.
@@ -188,7 +178,7 @@ struct TransferPatience: Sendable {
             sources.primary.notBefore = host
         }
         guard waitsForServer, sources.mirrors.isEmpty, let notBefore = sources.primary.notBefore,
-            let error = tooLong(notBefore - context.now, sources.primary.url)
+            let error = terms.tooLong(notBefore - context.now, sources.primary.url)
         else { return [] }
         return Reaction([], .primaryFailed(error))
     }
@@ -205,16 +195,17 @@ struct TransferPatience: Sendable {
     /// Resets the waits and counts of failures after a change of the network, so that the next attempt starts at once:
     /// failures on the old network say little about the new network. A wait that the server asked for stays, because it
     /// concerns the server. After a loss, also ends the attempts that receive no bytes: the system may wait minutes
-    /// until it sends on their connections again. A response that no other could continue stays. Without a loss,
-    /// running attempts continue.
+    /// until it sends on their connections again. A response that no other could continue stays, unless it has been
+    /// silent for the stall timeout. Without a loss, other running attempts continue.
     mutating func networkReturned(
         _ sources: inout TransferSources, _ work: inout TransferWork, _ evidence: inout TransferEvidence,
         _ context: TransferContext
     ) -> [TransferAction] {
         let startsOver = evidence.startsOverBecause != nil
         let silent = work.live.filter { attempt in
-            wasNetworkLost && context.now - attempt.lastProgressAt >= Self.silenceAfterLoss
-                && !(startsOver && attempt.isAccepted)
+            attempt.rates.isSilent
+                || wasNetworkLost && context.now - attempt.lastProgressAt >= Self.silenceAfterLoss
+                    && !(startsOver && attempt.isAccepted)
         }
         let isWaiting = work.liveCount == 0 && sources.primary.notBefore != nil && !waitsForServer
         guard isWaiting || !silent.isEmpty else { return [] }
@@ -244,7 +235,7 @@ struct TransferPatience: Sendable {
     ) {
         guard discards > 1, restart.keeper == nil, restart.waits else { return }
         let delay = terms.retry.backoff.delay(failures: discards - 1, jitter: jitter)
-        sources.primary.notBefore = max(sources.primary.notBefore ?? .zero, now + delay)
+        sources.primary.wait(until: now + delay)
         (waitReason, lacksNetwork) = (restart.reason, false)
     }
 

@@ -64,6 +64,9 @@ struct FileSource: Sendable {
     /// temporary.
     static let ceilingLife = Duration.seconds(60)
 
+    /// Delays the next request until the given time, if it is not delayed for longer already.
+    mutating func wait(until time: Duration) { notBefore = max(notBefore ?? .zero, time) }
+
     /// Returns the maximum number of connections that the source allows; `nil` if no limit is known.
     func ceiling(at now: Duration) -> Int? { ceilingEnd > now ? ceiling : nil }
 

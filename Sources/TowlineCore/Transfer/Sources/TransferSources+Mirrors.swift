@@ -27,7 +27,7 @@ extension TransferSources {
         case .redirect: return Reaction(work.dismiss(id))
         case .transient(let reason, let retryAfter, let overloaded, let status):
             let actions = busy(plan, retryAfter, overloaded, isOfHost: status > 403, &work, context)
-            if let error = retryAfter.flatMap({ patience.tooLong($0, plan.url) }) {
+            if let error = retryAfter.flatMap({ terms.tooLong($0, plan.url) }) {
                 return actions + leaveOut(index, error.message, code: error.code, &work)
             }
             return actions + postpone(index, reason, retryAfter, &work, &patience, context)
@@ -39,11 +39,11 @@ extension TransferSources {
             return work.dismiss(id) + postpone(index, reason, nil, &work, &patience, context)
         case .linkExpired(_, let error), .permanent(let error):
             return work.dismiss(id) + leaveOut(index, error.message, &work)
-        case .changed(let reason, let facts):
+        case .changed(let reason, let facts, let isWhole):
             let length = work.ledger.completeLength
             let isSameLength =
-                facts.map { $0.representation.completeLength ?? length }.map { $0 == length }
-                ?? (reason == Representation.tagChanged)
+                isWhole
+                ? facts.representation.completeLength ?? length == length : reason == Representation.tagChanged
             guard evidence.mirrorRung(work.ledger) == .ifRange, isSameLength else {
                 mirrors[index].sample = .differs
                 return work.dismiss(id) + leaveOut(index, reason, &work)
@@ -196,7 +196,7 @@ extension TransferSources {
         primary.leftOut = error
         guard !mirrors.isEmpty else { return Reaction([], .sourcesFailed(error)) }
         // The primary can no longer confirm a change that it claimed.
-        if !ledger.written.isEmpty { evidence.changes.isConfirming = false }
+        if !ledger.written.isEmpty { evidence.changes.forgetClaim() }
         guard evidence.beginsAnew(ledger) || evidence.mirrorRung(ledger) != nil,
             mirrors.contains(where: { $0.leftOut == nil })
         else { return Reaction([], .sourcesFailed(error)) }

@@ -15,6 +15,10 @@ struct Reaction: ExpressibleByArrayLiteral {
         case resume
         /// The download begins again at the first byte.
         case startOver(Restart)
+        /// The request counts as failed, because its response is not the file. The next one follows after a wait.
+        case retry(TransferPatience.Failure)
+        /// Another request, after a wait, has to repeat what the response shows. `reason` is shown to the user.
+        case confirm(reason: String)
         /// The primary source (the URL that defines the file) is no longer used because of this error.
         case primaryFailed(TowlineError)
         /// No source (URL) of the file is left, so the transfer fails, unless an earlier response can be the file.
@@ -43,4 +47,10 @@ struct Restart {
     var keeper: AttemptID?
     /// `true` if the next request waits after restarts in a row, because the server made the responses useless.
     var waits = false
+
+    /// Returns the notice for the user. `held`: the number of written bytes that are discarded.
+    func notice(discarding held: Int64) -> TransferNotice {
+        let end = held > 0 ? ". The \(ByteCountText.format(held)) downloaded so far are discarded" : ""
+        return TransferNotice(.warning, .restarted, "restarting from the beginning: \(reason)\(end)")
+    }
 }

@@ -5,6 +5,7 @@ extension TransferStateMachine {
         _ id: AttemptID, _ verdict: ResponseVerdict, _ context: TransferContext
     ) -> [TransferAction] {
         guard phase == .running, let attempt = work.noteResponse(to: id, context.now) else { return [] }
+        defer { if attempt.plan.isConfirmation, !verdict.isRedirect { evidence.changes.endClaim() } }
         if case .mirror(let index) = attempt.plan.source {
             if case .redirect(let location, _, _) = verdict, mirrorRung != nil {
                 return redirected(attempt, location, nil, nil, context)
@@ -44,8 +45,8 @@ extension TransferStateMachine {
         case .askWithoutRange(let reason):
             return perform(
                 evidence.ranges.withoutRange(id, reason, mirrorsGoOn: mirrorsGoOn, &sources, &work, context))
-        case .changed(let reason, let facts):
-            return perform(evidence.claimedChange(id, reason, facts, &sources, &work, context))
+        case .changed(let reason, let facts, let isWhole):
+            return perform(evidence.claimedChange(id, reason, facts, isWhole: isWhole, &sources, &work, context))
         case .rangeIgnored(let facts):
             return perform(evidence.rangesIgnored(id, facts, &sources, &work, context))
         case .rangeRefused(let reason): return rangeRefused(id, reason, context)
@@ -59,17 +60,15 @@ extension TransferStateMachine {
         case .redirect(let location, let linked, let retryAfter):
             return redirected(attempt, location, linked, retryAfter, context)
         case .linkExpired(let status, let error):
-            return perform(patience.linkExpired(attempt.plan, status, error, &evidence, &sources, &work, context))
+            return perform(
+                patience.linkExpired(attempt.plan, "status \(status)", error, &evidence, &sources, &work, context))
         case .transient(let reason, let retryAfter, let overloaded, let status):
             return perform(
                 patience.busy(
                     attempt.plan, reason, retryAfter, overloaded, isOfHost: status > 403, &evidence, &sources, &work,
                     context))
-        // Before the first byte, a login page usually outlasts every useful wait.
         case .webPage(let reason):
-            return work.dismiss(id)
-                + perform(
-                    patience.countFailure(.init(reason: reason, limit: 2), evidence, &sources, work.ledger, context))
+            return perform(patience.webPage(attempt.plan, reason, &evidence, &sources, &work, context))
         case .permanent(let error):
             // After good responses, a single invalid response is a fault of that connection.
             if evidence.isConfirmed, error.code == .invalidResponse {

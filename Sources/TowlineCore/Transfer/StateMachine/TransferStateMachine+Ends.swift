@@ -6,6 +6,8 @@ extension TransferStateMachine {
     /// Removes an attempt that ended, and handles its result: for example, missing bytes are requested again.
     mutating func ended(_ id: AttemptID, _ result: AttemptResult, _ context: TransferContext) -> [TransferAction] {
         guard let attempt = work.remove(id, result, now: context.now) else { return [] }
+        // A request that fails confirms nothing.
+        if attempt.plan.isConfirmation, !attempt.isAccepted, !attempt.isDismissed { evidence.changes.endClaim() }
         let actions = sources.note(attempt, &evidence, &work)
         return actions + follow(attempt, result, context) + drained()
     }

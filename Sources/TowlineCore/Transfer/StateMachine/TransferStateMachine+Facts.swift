@@ -1,12 +1,17 @@
 /// Values that the engine (`TransferRun`) reads to perform the actions of the state machine and to share hosts with
 /// other transfers: the written bytes, waits, connections and hosts.
 extension TransferStateMachine {
-    /// Returns the time until the next attempt (request); `nil` unless the transfer waits before a retry.
+    /// Returns the time until the next attempt (request), or until silent responses are cut; `nil` unless the transfer waits.
     package func wait(now: Duration) -> Duration? {
         guard case .waiting = DownloadState(of: self, now: now) else { return nil }
+        if awaitsSilentServer { return work.live.map { $0.lastProgressAt + terms.patientTimeout - now }.max() }
         return max(.zero, (sources.nextTry(canUseMirrors: mirrorRung != nil) ?? now) - now)
     }
 
+    /// `true` while all running responses are silent, and are not cut because their bytes would be lost.
+    package var awaitsSilentServer: Bool {
+        phase == .running && work.liveCount > 0 && work.live.allSatisfy(\.rates.isSilent)
+    }
     /// The written bytes, and the ranges assigned to the running attempts (requests).
     package var ledger: RangeLedger { work.ledger }
     /// The number of received bytes, including bytes that were requested again for comparison.

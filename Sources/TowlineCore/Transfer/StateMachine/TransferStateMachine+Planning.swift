@@ -36,7 +36,7 @@ extension TransferStateMachine {
             return work.waitsForTurn ? [] : startSole(context)
         }
         guard evidence.isConfirmed, !work.isSingle, evidence.mayBeSegmented(work.ledger),
-            !evidence.ranges.doubt.asksPlain
+            !evidence.ranges.doubt.asksPlain, evidence.changes.claim == nil
         else { return [] }
         if evidence.changes.isConfirming, !work.live.contains(where: { $0.plan.isConfirmation }) {
             guard asksPrimary, let gap = work.ledger.missing.first else { return [] }
@@ -86,10 +86,11 @@ extension TransferStateMachine {
             let route = sources.redirects.takeFirst(sharing: sharing, context)
             return start(ByteRange(0, .max), via: route, context)
         }
+        if evidence.changes.claim != nil, let gap = work.ledger.missing.first { return start(gap, context) }
         if let source = sources.next(evidence, work, context), source != .primary, let gap = work.ledger.missing.first {
             return start(gap, from: source, context)
         }
-        guard joinRung != nil else {
+        guard evidence.joinRung(work.ledger) != nil else {
             if mirrorsGoOn { return [] }
             return startOver(Restart(reason: evidence.lackOfProof))
         }
@@ -104,6 +105,9 @@ extension TransferStateMachine {
     ) -> [TransferAction] {
         var route = route
         if source == .primary { route.isPlain = evidence.ranges.doubt.takePlain(beginsAnew: beginsAnew) }
+        if source == .primary, evidence.changes.claim != nil {
+            (route.isPlain, route.url) = (true, route.url ?? sources.primary.url)
+        }
         return SegmentPlanner(sources: sources, evidence: evidence, context: context)
             .start(lease, isRace: isRace, from: source, via: route, &work)
     }
@@ -171,8 +175,6 @@ extension TransferStateMachine {
 
     // MARK: Proof
 
-    /// The strongest proof that new bytes of the primary source fit the written ones; `nil`: no resuming.
-    var joinRung: ResponseQuestion.Rung? { evidence.joinRung(work.ledger) }
     /// The proof that a mirror's bytes fit those of the primary source; `nil` without proof.
     var mirrorRung: ResponseQuestion.Rung? { evidence.mirrorRung(work.ledger) }
     /// `true` if there are no written bytes that another request could continue.

@@ -18,6 +18,14 @@ package struct TransferStateMachine: Sendable {
 
         /// `true` while the part file is being created.
         var isPreparing: Bool { if case .preparing = self { true } else { false } }
+        /// `true` if the lack of the part file is an error. Publishing renames the part file and does its own checks. A
+        /// restart or an end discards the part file.
+        var needsPart: Bool {
+            switch self {
+            case .publishing, .draining(.restart), .draining(.end): false
+            default: true
+            }
+        }
     }
 
     /// The step that follows when all running attempts (requests) of a transfer that is draining have ended.
@@ -83,7 +91,8 @@ package struct TransferStateMachine: Sendable {
         case .ended(let id, let result): return ended(id, result, context)
         case .prepared: return prepared(context)
         case .storageFailed(let error): return fail(error)
-        case .partLost(let reason): return isPartExpected ? startOver(Restart(reason: reason)) : []
+        case .partLost(let reason):
+            return phase.needsPart && !evidence.part.isReplaced ? startOver(Restart(reason: reason)) : []
         case .partDamaged(let reason): return startOver(Restart(reason: reason))
         case .tick:
             guard phase == .running else { return [] }
@@ -116,6 +125,10 @@ package struct TransferStateMachine: Sendable {
         case .downloadMore: phase = .running
         case .resume: return reaction.actions + drain(.resume)
         case .startOver(let restart): return reaction.actions + startOver(restart)
+        case .retry(let failure):
+            let context = TransferContext(now: now, jitter: jitter)
+            return reaction.actions + perform(patience.countFailure(failure, evidence, &sources, work.ledger, context))
+        case .confirm(let reason): return reaction.actions + patience.waitToConfirm(reason, &sources.primary, now: now)
         case .primaryFailed(let error): return reaction.actions + primaryFailed(error)
         case .sourcesFailed(let error): return reaction.actions + failSources(error)
         case .fail(let error): return reaction.actions + fail(error)
@@ -162,7 +175,7 @@ package struct TransferStateMachine: Sendable {
 
     private mutating func prepared(_ context: TransferContext) -> [TransferAction] {
         evidence.part.exists = true
-        (evidence.part.isReplaced, evidence.part.replaced, evidence.part.replacedMediaType) = (false, .nothing, nil)
+        (evidence.part.isReplaced, evidence.part.replaced) = (false, nil)
         guard case .preparing(let id) = phase else { return [] }
         phase = .running
         // The time for creating the part file does not count as a stall of the server.
@@ -177,16 +190,14 @@ package struct TransferStateMachine: Sendable {
     /// bytes that cannot be joined to new ones are never mixed with them.
     mutating func startOver(_ restart: Restart) -> [TransferAction] {
         if case .draining(.end) = phase { return [] }
-        let reason = restart.reason
         let held = work.ledger.written.count
         if let error = evidence.changes.countRestart(restart, holdsBytes: held > 0, terms) { return fail(error) }
         patience.wait(before: restart, discards: evidence.changes.discards, &sources, jitter: jitter, now: now)
-        (evidence.changes.isConfirming, evidence.changes.confirmations) = (false, 0)
+        evidence.changes.forgetClaim()
+        evidence.changes.confirmations = 0
         evidence.changes.fileChanged = restart.isChange
         guard held > 0 || restart.isChange else { return drain(.restart(keeper: restart.keeper)) }
-        var text = "restarting from the beginning: \(reason)"
-        if held > 0 { text += ". The \(ByteCountText.format(held)) downloaded so far are discarded" }
-        return [.notice(TransferNotice(.warning, .restarted, text))] + drain(.restart(keeper: restart.keeper))
+        return [.notice(restart.notice(discarding: held))] + drain(.restart(keeper: restart.keeper))
     }
 
     /// Forgets the old file when all attempts except `keeper` have ended, and adopts the response of `keeper` as the
@@ -201,7 +212,7 @@ package struct TransferStateMachine: Sendable {
         guard let keeper, let answer else { return [] }
         work.restart(keeper)
         let context = TransferContext(now: now)
-        return perform(evidence.adoptWhole(keeper, answer, &sources, &work, context))
+        return perform(evidence.adoptWhole(keeper, answer, isBelieved: true, &sources, &work, context))
     }
 
     // MARK: Ending
@@ -252,15 +263,6 @@ package struct TransferStateMachine: Sendable {
     private mutating func end(_ ending: TransferEnding) -> [TransferAction] {
         (phase, self.ending) = (.ended, ending)
         return [.finish(ending)]
-    }
-
-    /// `true` if the lack of the part file is an error. Publishing renames the part file and does its own checks. A
-    /// restart or an end discards the part file.
-    private var isPartExpected: Bool {
-        switch phase {
-        case .publishing, .draining(.restart), .draining(.end): false
-        default: !evidence.part.isReplaced
-        }
     }
 
     // MARK: Verification

@@ -15,8 +15,8 @@ package struct TransferTerms: Hashable, Sendable {
     /// The time limit for a response head, which the transport (the HTTP client) enforces. The state machine shows it
     /// in messages.
     package var headTimeout = Duration.seconds(300)
-    /// `true` to discard the bytes and start over if the file changed on the server; `false`: the download fails.
-    package var restartsChanged = true
+    /// The action if the file changed on the server after bytes were downloaded.
+    package var changed = ChangePolicy.restart
     /// `true` if the caller starts the transfer again after it failed with `transient`. The maximum number of attempts
     /// then does not end the download, so messages do not count attempts.
     package var isRepeated = false
@@ -39,6 +39,32 @@ package struct TransferTerms: Hashable, Sendable {
     /// The policy for retries: the number of tries and the waits between them.
     var retry: RetryPolicy {
         RetryPolicy(maxTries: options.maximumTries ?? 20, backoff: Backoff(base: options.retryWait))
+    }
+}
+
+/// Limits, texts and errors of a transfer that depend on the user's options.
+extension TransferTerms {
+    /// The time without a byte after which a response is cut whose bytes would be lost.
+    var patientTimeout: Duration { options.stallTimeout * 10 }
+
+    /// Returns the part of a notice that names the number of a failed attempt and the maximum; empty if the download
+    /// does not end when the maximum is reached.
+    ///
+    /// - Parameter code: the code of the error with which the transfer fails at the maximum.
+    func attemptCount(_ number: Int, of allowed: Int?, _ code: TowlineError.Code) -> String {
+        guard let allowed, !(isRepeated && code == .transient) else { return "" }
+        return ", attempt \(number) of \(allowed)"
+    }
+
+    /// Returns an error if `wait`, which the server at `url` asks for, is longer than the user accepts (`--max-wait`);
+    /// otherwise `nil`.
+    func tooLong(_ wait: Duration, _ url: HTTPURL) -> TowlineError? {
+        guard let longest = options.maximumWait, wait > longest else { return nil }
+        return TowlineError(
+            .transient,
+            "\(url): the server asks for a pause of \(DurationText.inSentence(wait)) before the next request"
+                + " (Retry-After). Start the download again after that time, or"
+                + " \(Remedy.longerWait) than \(DurationText.inSentence(longest))")
     }
 }
 

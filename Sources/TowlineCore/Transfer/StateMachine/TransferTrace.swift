@@ -32,7 +32,7 @@ package enum TransferTrace {
         case .empty: "an empty file"
         case .complete(let length): "no more bytes than the \(length) that exist"
         case .askWithoutRange(let reason), .rangeRefused(let reason): "range refused (\(reason))"
-        case .changed(let reason, _): "another version of the file (\(reason))"
+        case .changed(let reason, _, _): "another version of the file (\(reason))"
         case .rangeIgnored: "the whole file instead of a range"
         case .notModified: "not modified"
         case .conditionRefused(let reason): "condition refused (\(reason))"

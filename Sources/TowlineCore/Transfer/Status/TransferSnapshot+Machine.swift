@@ -37,7 +37,9 @@ extension DownloadState {
         case .idle: self = .queued
         case .draining where work.attempts.contains(where: \.isAccepted): self = .downloading
         case .running, .preparing, .draining:
-            if work.attempts.contains(where: { $0.isAccepted && !$0.isDismissed }) {
+            if machine.awaitsSilentServer {
+                self = .waiting(.server)
+            } else if work.attempts.contains(where: { $0.isAccepted && !$0.isDismissed }) {
                 self = .downloading
             } else if work.waitsForTurn {
                 self = .queued

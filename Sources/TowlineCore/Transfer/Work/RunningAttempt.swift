@@ -55,6 +55,22 @@ struct RunningAttempt: OfAttempt, Sendable {
         var best = 0.0
         /// The time since when the rate of the attempt is far below the expected one; `nil` if it is not slow.
         var slowSince: Duration?
+        /// `true` if no byte arrived for the stall timeout, and the response is not cut, because its bytes would be
+        /// lost.
+        var isSilent = false
+    }
+
+    /// The minimum number of written bytes for which a response that cannot be resumed gets more time than the stall
+    /// timeout. A virus scanner on the path, or a server that packs an archive, may send the rest later.
+    static let worthWaiting: Int64 = 1 << 20
+
+    /// Records that the response is silent and is not cut before `limit`. Returns the notice for the user; `nil` if the
+    /// response is not silent for the stall timeout `timeout`, or if the user has the notice.
+    mutating func noteSilence(_ timeout: Duration, limit: Duration, now: Duration) -> String? {
+        guard limit > timeout, isAccepted, !rates.isSilent, now - lastProgressAt >= timeout else { return nil }
+        rates.isSilent = true
+        return "no data received from the server for \(DurationText.inSentence(timeout)). Waiting for the rest up to"
+            + " \(DurationText.inSentence(limit)), because the download cannot be resumed"
     }
 
     init(plan: AttemptPlan, startedAt: Duration, lastProgressAt: Duration) {
@@ -88,7 +104,7 @@ struct RunningAttempt: OfAttempt, Sendable {
         guard progress.received >= received else { return nil }
         var step = Step(bytes: progress.received - received)
         if progress.isHeldBack { rates.slowSince = nil }
-        if progress.isHeldBack || step.bytes > 0 { lastProgressAt = now }
+        if progress.isHeldBack || step.bytes > 0 { (lastProgressAt, rates.isSilent) = (now, false) }
         received = progress.received
         if let position = progress.position {
             step.hasWritten = position > self.position

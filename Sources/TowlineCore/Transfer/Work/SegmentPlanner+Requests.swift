@@ -48,9 +48,10 @@ extension SegmentPlanner {
                 || evidence.representation?.mediaType.map(WebPage.isPage(mediaType:)) ?? false,
             source: sources[id].url, nameOfURL: sources[id].nameOfURL)
         question.asksMirror = id != .primary
-        question.replacesBytes = evidence.held(ledger) != .nothing
+        question.replacesBytes = evidence.atStake(ledger) != nil
         question.label = evidence.coding.label
-        question.earlierMediaType = evidence.representation?.mediaType ?? evidence.part.replacedMediaType
+        question.earlierMediaType =
+            evidence.representation?.mediaType ?? evidence.part.replaced?.representation.mediaType
         question.adopt(terms)
         if id == .primary { question.linked = evidence.linked }
         question.sendsUser = terms.hasUser && isOurs

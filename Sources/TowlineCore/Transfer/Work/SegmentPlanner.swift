@@ -34,9 +34,12 @@ struct SegmentPlanner {
         let id = AttemptID(work.nextID)
         work.nextID += 1
         let isFirst = evidence.representation == nil
+        let confirms = evidence.changes.claim != nil && source == .primary
+        // If the response to a confirmation has the held version, all of its bytes that are held are compared.
         let overlap =
-            isFirst || route.isPlain
-            ? 0 : overlap(before: lease, from: source, work.ledger)
+            isFirst
+            ? 0
+            : confirms ? lease.lowerBound : route.isPlain ? 0 : overlap(before: lease, from: source, work.ledger)
         // The bytes to compare with are no longer held.
         guard !lease.isEmpty || overlap > 0 else { return [] }
         let target = route.url ?? sources[source].resolved
@@ -50,6 +53,7 @@ struct SegmentPlanner {
         asked.nameOfURL = SafeFileName.ofURL(target, redirectedFrom: sources[source].url, named: asked.nameOfURL)
         // A request that repeats a refused one omits every field that a server could reject.
         if isFirst, !route.isPlain, source == .primary { asked.condition = evidence.existing?.condition(at: target) }
+        asked.isAtFirstOrigin = isOurs
         let part = evidence.part
         let plan = AttemptPlan(
             id: id, url: target, fields: fields(asked, isOurs: isOurs), sendsCredentials: isOurs,

@@ -181,8 +181,16 @@ extension TransferWork {
     /// Connecting and the response head have limits of their own, which the transport keeps: a slow handshake or a
     /// server that packs an archive is not a stalled connection. While others deliver bytes, a further connection has
     /// at least the time for connecting: a request for its bytes elsewhere is better than a longer wait. A request in
-    /// libcurl's queue for a shared connection has no limit of its own.
-    func stallLimit(of attempt: RunningAttempt, _ context: TransferContext) -> Duration? {
+    /// libcurl's queue for a shared connection has no limit of its own. A response whose bytes would be lost gets more
+    /// time.
+    func stallLimit(
+        of attempt: RunningAttempt, _ evidence: TransferEvidence, _ context: TransferContext
+    ) -> Duration? {
+        if attempt.isAccepted, attempt.received > 0, ledger.written.count >= RunningAttempt.worthWaiting,
+            evidence.rung(at: attempt.plan.source, ledger) == nil
+        {
+            return terms.patientTimeout
+        }
         if attempt.isAccepted || attempt.plan.sharesConnection { return terms.options.stallTimeout }
         let others = workingCount(context, besides: attempt.id)
         return others > 0 ? max(terms.options.stallTimeout, terms.connectTimeout) : nil

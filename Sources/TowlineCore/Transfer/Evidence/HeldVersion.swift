@@ -1,0 +1,139 @@
+/// The version of the file whose bytes a new version would replace: the bytes in the part file, or a finished file.
+/// Decides whether a response is believed to be a new version (docs/http-rules.md, "Believing a change").
+struct HeldVersion: Sendable {
+    /// The length, validators and media type of the file that the held bytes belong to.
+    var representation: Representation
+    /// The Content-Encoding of the held bytes; `nil` if they are the bytes of the file itself.
+    var coding: String?
+    /// The number of held bytes.
+    var count: Int64
+    /// The kind of the held content.
+    var kind: ContentKind
+    /// `true` if only the first bytes show the kind, which do not distinguish one kind of text from another.
+    var isKindGuessed = false
+
+    init(_ representation: Representation, coding: String? = nil, count: Int64) {
+        (self.representation, self.coding, self.count) = (representation, coding, count)
+        kind = ContentKind(mediaType: representation.mediaType)
+    }
+
+    /// Creates the version of a finished file, which an update may replace. Its media type is not stored, so its first
+    /// bytes decide the kind.
+    init(_ file: ExistingFile) {
+        representation = Representation(
+            completeLength: file.length, entityTag: file.version?.entityTag,
+            lastModified: file.version?.isDated == true ? file.modified : nil)
+        (count, kind, isKindGuessed) = (file.length, file.kind ?? .binary, file.kind != nil)
+    }
+
+    /// The conclusions from a response that would replace the held bytes.
+    enum Belief: Hashable, Sendable {
+        /// The response does not show another version.
+        case same
+        /// The response shows a new version.
+        case changed
+        /// Another request must repeat what the response shows.
+        case unconfirmed
+        /// The response is an error or an empty body, not the file.
+        case refused
+    }
+
+    /// The number of held bytes above which a short text is taken for an error, even if the held bytes are text.
+    static let worthKeeping: Int64 = 1 << 20
+
+    /// Returns the conclusion from the head of a response, and from the first bytes of its body as far as they are
+    /// known.
+    func belief(in offer: ResponseFacts) -> Belief {
+        let offered = offer.representation
+        let isEqual = agrees(offered.mediaType) && offer.contentCoding == coding
+        let (mine, theirs) = (representation.validatorKind, offered.validatorKind)
+        if isEqual, mine == theirs, representation.contradiction(with: offered) == nil { return .same }
+        // A 416 response names only the length of the file. A request for the whole file shows the rest.
+        if offer.status == 416 { return .unconfirmed }
+        if offered.completeLength == 0, count > 0 { return .refused }
+        if isError(ContentKind(mediaType: offered.mediaType), offered.completeLength) { return .refused }
+        // The bytes of a short coded body cannot be read here.
+        let isOpaque = offer.contentCoding != nil && coding == nil && isShort(offered.completeLength)
+        let isText = isError(ContentKind(firstBytes: offer.firstBytes), offered.completeLength)
+        if isText, count > Self.worthKeeping { return .refused }
+        let hasNewValidator =
+            mine == theirs && mine != .none && !representation.repeatsValidator(of: offered, weakly: true)
+        if hasNewValidator, agrees(offered.mediaType), offer.contentCoding == nil || offer.contentCoding == coding {
+            return .changed
+        }
+        return isOpaque || isText ? .refused : .unconfirmed
+    }
+
+    private func isShort(_ length: Int64?) -> Bool { length.map { $0 < ResponseFacts.longestError } ?? false }
+
+    private func isError(_ offered: ContentKind, _ length: Int64?) -> Bool {
+        offered != .binary && isShort(length) && (!isOfKind(offered) || count > Self.worthKeeping)
+    }
+
+    private func isOfKind(_ offered: ContentKind) -> Bool {
+        guard isKindGuessed, kind != .binary, offered != .binary else { return kind == offered }
+        return (kind == .page) == (offered == .page)
+    }
+
+    /// Returns whether a media type is that of the held bytes. An absent type and `application/octet-stream` agree with
+    /// each type that is not text.
+    private func agrees(_ mediaType: String?) -> Bool {
+        func isUnspecific(_ type: String?) -> Bool { type == nil || type == "application/octet-stream" }
+        let mine = representation.mediaType
+        if mine == mediaType { return true }
+        guard isUnspecific(mine) || isUnspecific(mediaType) else { return false }
+        if isKindGuessed { return isUnspecific(mediaType) || isOfKind(ContentKind(mediaType: mediaType)) }
+        return ContentKind(mediaType: mediaType) == .binary && ContentKind(mediaType: mine) == .binary
+    }
+}
+
+/// A version of the file that a response showed, and that another request must repeat before it replaces held bytes.
+struct ClaimedVersion: Sendable {
+    /// The length, validators and media type of the claimed version.
+    let representation: Representation
+
+    /// The minimum time between a claim and the request that confirms it: a server that fails for a moment would
+    /// confirm its own error.
+    static let wait = Duration.seconds(2)
+
+    /// Returns whether another response shows the claimed version: equal media type and validator, and a length that is
+    /// equal or larger.
+    func isRepeated(by offered: Representation) -> Bool {
+        let mine = representation
+        guard mine.mediaType == offered.mediaType, mine.validatorKind == offered.validatorKind else { return false }
+        guard mine.validatorKind == .none || mine.repeatsValidator(of: offered, weakly: true) else { return false }
+        guard let length = mine.completeLength else { return true }
+        return offered.completeLength.map { $0 >= length } ?? false
+    }
+}
+
+extension ResponseFacts {
+    /// The media type, the content coding and the length of the response, for messages.
+    var summary: String {
+        let type = representation.mediaType.map { TerminalSafeText.make($0, width: 40) }
+        let coding = contentCoding.map { ", compressed with " + TerminalSafeText.make($0, width: 20) } ?? ""
+        let length = representation.completeLength.map { $0 == 1 ? "1 byte" : "\($0) bytes" }
+        return "\(type ?? "no media type")\(coding), \(length ?? "unknown length")"
+    }
+
+    /// The failed request if the response is not the file.
+    var asRefusal: TransferPatience.Failure {
+        var failure = TransferPatience.Failure(
+            reason: "the server sent something else instead of the file: \(summary)")
+        let text = TerminalSafeText.make(String(decoding: firstBytes.prefix(80), as: UTF8.self), width: 60)
+        if ContentKind(firstBytes: firstBytes) != .binary { failure.detail = ", beginning with \"\(text)\"" }
+        failure.wayOut =
+            "The bytes downloaded before are kept. If the response is the new file, \(Remedy.acceptedChange)"
+        return failure
+    }
+}
+
+extension Representation {
+    /// The kinds of validators that a server may send.
+    enum ValidatorKind: Hashable, Sendable { case none, entityTag, date }
+
+    /// The kind of validator that the response has; an entity tag takes precedence over a date (RFC 9110 §13.2.2).
+    var validatorKind: ValidatorKind {
+        entityTag != nil ? .entityTag : lastModified != nil ? .date : .none
+    }
+}

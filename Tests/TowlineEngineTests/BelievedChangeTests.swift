@@ -1,0 +1,196 @@
+import FaultServer
+import Fuzzing
+import Testing
+import TowlineCore
+import TransferSimulation
+
+@testable import TowlineEngine
+
+/// Tests the rule "Believing a change" of docs/http-rules.md with random sequences of responses. Success means that the
+/// published bytes are the first version, or one that the rule accepts. Held or finished bytes are gone only after
+/// that.
+@Suite("Believing a change") struct BelievedChangeTests {
+    /// The number of sequences; larger if `TOWLINE_TORTURE` is set.
+    private static let sequences = FuzzSettings.isLong ? 100_000 : 2_000
+
+    static let old = Version(seed: 1, length: 1_300_000)
+    static let new = Version(seed: 2, length: 1_200_000)
+    static let held: Int64 = 1_150_000
+
+    /// The situation in which the responses arrive.
+    enum Situation: CaseIterable {
+        /// No byte is held.
+        case first
+        /// An earlier run left a part file.
+        case resume
+        /// A finished file may be updated.
+        case update
+    }
+
+    /// One response of a sequence.
+    struct Offer: CustomStringConvertible {
+        enum Kind: CaseIterable {
+            case file, cutFile, changed, json, xml, text, problem, unlabelled, mislabelled, page, empty, coded, refusal
+            case failure
+        }
+
+        var kind: Kind
+        /// `true` if the response has an ETag.
+        var hasValidator: Bool
+        var status: Int
+
+        init(_ kind: Kind, hasValidator: Bool = false, status: Int = 403) {
+            (self.kind, self.hasValidator, self.status) = (kind, hasValidator, status)
+        }
+
+        init(using generator: inout Generator) {
+            kind = Kind.allCases.randomElement(using: &generator) ?? .file
+            hasValidator = Bool.random(using: &generator)
+            let statuses = [400, 401, 403, 404, 410, 416, 419, 429, 440, 498, 500, 502, 503]
+            status = statuses.randomElement(using: &generator) ?? 403
+        }
+
+        var description: String { "\(kind)\(hasValidator ? "+tag" : "")\(kind == .refusal ? " \(status)" : "")" }
+
+        func reply(_ context: RequestContext) -> Reply {
+            switch kind {
+            case .file: return context.correct
+            case .cutFile: return cut(context.correct, context.version)
+            case .changed:
+                guard !hasValidator else { return context.correct(of: new) }
+                return whole("application/octet-stream", [.content(new.content, 0..<new.length)], new.length)
+            case .json: return error("application/json", "{\"error\":\"too many requests\"}")
+            case .xml: return error("application/xml", "<Error><Code>SlowDown</Code></Error>")
+            case .text: return error("text/plain", "busy\n")
+            case .problem: return error("application/problem+json", "{\"title\":\"busy\"}")
+            case .unlabelled: return error(nil, "too many requests\n")
+            case .mislabelled: return error("application/octet-stream", "the link has expired")
+            case .page: return error("text/html", "<!doctype html><title>Log in</title>")
+            case .empty: return error(nil, "")
+            case .coded:
+                let bytes: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0x33, 0x4E, 3, 0]
+                let reply = whole(nil, [.bytes(bytes)], Int64(bytes.count))
+                return reply.head { $0.set("Content-Encoding", "gzip") }
+            case .refusal: return Reply(status, text: "no\n")
+            case .failure: return Reply([.reset])
+            }
+        }
+
+        /// Returns a response of which only the first half of the body arrives.
+        private func cut(_ reply: Reply, _ version: Version) -> Reply {
+            Reply(
+                reply.steps.flatMap { step -> [Reply.Step] in
+                    guard case .content(let content, let range) = step else { return [step] }
+                    return [.content(content, range.lowerBound..<(range.lowerBound + range.upperBound) / 2), .reset]
+                })
+        }
+
+        private func error(_ type: String?, _ text: String) -> Reply {
+            let bytes = Array(text.utf8)
+            return whole(type, bytes.isEmpty ? [] : [.bytes(bytes)], Int64(bytes.count))
+        }
+
+        private func whole(_ type: String?, _ body: [Reply.Step], _ length: Int64) -> Reply {
+            var head = ReplyHead(200, [("Content-Length", String(length))])
+            if let type { head.set("Content-Type", type) }
+            if hasValidator { head.set("ETag", "\"\(kind)\"") }
+            return Reply([.head(head)] + body)
+        }
+    }
+
+    /// A sequence of responses, after which the server always sends the last one.
+    struct Sequence: CustomStringConvertible {
+        var situation: Situation
+        var offers: [Offer]
+        /// `true` if the first version has no validators.
+        var lacksValidator = false
+
+        init(_ situation: Situation, _ offers: [Offer], lacksValidator: Bool = false) {
+            (self.situation, self.offers, self.lacksValidator) = (situation, offers, lacksValidator)
+        }
+
+        init(using generator: inout Generator) {
+            situation = Situation.allCases.randomElement(using: &generator) ?? .first
+            let count = Int.random(in: 1...6, using: &generator)
+            offers = (0..<count).map { _ in Offer(using: &generator) }
+            lacksValidator = Int.random(in: 0..<4, using: &generator) == 0
+            if situation == .first { offers[0] = Offer(.cutFile) }
+        }
+
+        var description: String {
+            "\(situation)\(lacksValidator ? ", no validator" : ""): \(offers.map(\.description).joined(separator: ", "))"
+        }
+    }
+
+    /// Downloads with a sequence of responses, and returns a description of what is wrong; `nil` if nothing is.
+    static func violation(_ sequence: Sequence) throws -> String? {
+        var old = old
+        if sequence.lacksValidator { (old.etag, old.lastModified) = (.absent, nil) }
+        let site = SimulatedSite(Resource(old))
+        var base = 0
+        switch sequence.situation {
+        case .first: break
+        case .resume: base = try site.interrupt(after: held).requests
+        case .update:
+            guard try site.download().succeeded else { return "the first download failed" }
+            base = site.server.requests.count
+        }
+        let offers = sequence.offers
+        let first = base
+        site.server.set(
+            Behaviour { context in offers[min(context.request.index - first, offers.count - 1)].reply(context) },
+            for: SimulatedSite.path)
+        let outcome = try site.download {
+            $0.maximumTries = 4
+            if sequence.situation == .update { $0.existing = .update }
+        }
+        let versions = [old, new]
+        let published = site.published(versions)
+        guard outcome.succeeded else {
+            // Nothing that was held is gone, unless a new version was begun.
+            if sequence.situation == .update { return published == old ? nil : "the finished file is gone" }
+            let offersNew = offers.contains { $0.kind == .changed }
+            return site.hasPart || offersNew ? nil : "the part file is gone: \(outcome.message)"
+        }
+        if published == old { return nil }
+        // A short text with a new validator and without a text type is believed if at most 1 MiB is held.
+        let isTaggedText = offers.contains { $0.hasValidator && [.unlabelled, .mislabelled].contains($0.kind) }
+        if published == nil, sequence.situation == .first, isTaggedText, !sequence.lacksValidator { return nil }
+        guard published == new else { return "published \(site.firstBytes)" }
+        return isBelievable(sequence, site.server.requests.dropFirst(first)) ? nil : "the new version was not confirmed"
+    }
+
+    /// Returns whether the new version may have been accepted: it had a validator as the old one did, or a second
+    /// request for the whole file, at least two seconds after a first response with the new version, got it too.
+    private static func isBelievable(
+        _ sequence: Sequence, _ requests: ArraySlice<SimulatedServer.Request>
+    ) -> Bool {
+        func offer(_ index: Int) -> Offer { sequence.offers[min(index, sequence.offers.count - 1)] }
+        let sent = requests.enumerated().filter { offer($0.offset).kind == .changed }
+        if sent.contains(where: { offer($0.offset).hasValidator && !sequence.lacksValidator }) { return true }
+        return sent.contains { later in
+            later.element.field("Range") == nil && later.element.field("Cache-Control") == "no-cache"
+                && sent.contains { later.element.time - $0.element.time >= .seconds(2) }
+        }
+    }
+
+    @Test func successMeansTheFile() throws {
+        var generator = Generator(seed: UInt64(truncatingIfNeeded: FuzzSettings.seed))
+        var counts: [String: Int] = [:]
+        for run in 0..<Self.sequences {
+            let sequence = Sequence(using: &generator)
+            if let violation = try Self.violation(sequence) {
+                counts[violation, default: 0] += 1
+                if counts[violation] == 1 { Issue.record("run \(run), \(sequence): \(violation)") }
+            }
+        }
+    }
+}
+
+extension SimulatedSite {
+    /// The first bytes of the published file, as text.
+    fileprivate var firstBytes: String {
+        let file = storage.files[Self.directory + "/" + Self.name]
+        return String(decoding: file?.bytes.prefix(40) ?? [], as: UTF8.self) + " (\(file?.bytes.count ?? -1) bytes)"
+    }
+}
