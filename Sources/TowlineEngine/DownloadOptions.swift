@@ -73,6 +73,9 @@ package struct DownloadOptions: Sendable {
     package var connection: ConnectionOptions
     /// `true` to wait until the file is on stable storage (synced to disk) before the download counts as finished.
     package var durable = true
+    /// `true` if the file name in `target` is one that an earlier run learned from the server, so that the user did not
+    /// choose it.
+    package var hasLearnedName = false
     /// `true` to resume an unfinished file under the same name even if it came from another URL, for example because
     /// the link was renewed.
     package var ownsPart = false

@@ -148,8 +148,9 @@ final class MemoryPart: Sink {
     /// Returns the path for the file; `nil` if the present file stays.
     private func path(_ terms: PublishTerms) throws(TowlineError) -> String? {
         let files = storage.files
-        guard files[place.path] != nil else { return place.path }
-        switch terms.existing {
+        guard let present = files[place.path] else { return place.path }
+        let isOwn = present.source == contents.source
+        switch isOwn ? terms.existing : terms.existing.forOtherFiles(isUsersName: terms.isUsersName) {
         case .overwrite, .update: return place.path
         case .skip: return nil
         case .fail: throw .occupied(place.path)

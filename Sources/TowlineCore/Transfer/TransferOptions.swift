@@ -15,6 +15,10 @@ public enum ExistingPolicy: String, Hashable, Sendable, CaseIterable {
 
     /// Returns whether the new file may replace the existing file under the same name.
     package var replaces: Bool { self == .overwrite || self == .update }
+
+    /// Returns the policy for an existing file that is not a finished download of the same URL. `isUsersName`: the user
+    /// chose its name, not the server.
+    package func forOtherFiles(isUsersName: Bool) -> ExistingPolicy { replaces && !isUsersName ? .fail : self }
 }
 
 /// The options of a transfer, such as the number of connections. They contain no URL and no secret.

@@ -3,7 +3,21 @@ internal import TowlineCore
 /// The functions of `Destination` that decide about an existing file with the download's final name: it may be the
 /// requested file, or another one that must be kept, replaced or avoided.
 extension Destination {
-    private var policy: DestinationPolicy { .init(existing: options.existing, hasChecksum: options.checksum != nil) }
+    private func policy(for place: Place) -> DestinationPolicy {
+        DestinationPolicy(
+            existing: options.existing, hasChecksum: options.checksum != nil, isUsersName: isUsersName(place.name))
+    }
+
+    /// Returns whether the user chose a file name: with an option, or as the last path component of the URL before any
+    /// redirect. Compares bytes: two names that differ in their Unicode normalization are two files.
+    private func isUsersName(_ name: String) -> Bool {
+        if name.utf8.elementsEqual(key.nameOfURL.utf8) { return true }
+        guard case .file(_, let chosen?) = options.target else { return false }
+        return !options.hasLearnedName && name.utf8.elementsEqual(chosen.utf8)
+    }
+
+    /// `true` if the user chose the name of the file.
+    var isUsersName: Bool { place.map { isUsersName($0.name) } ?? true }
 
     /// Decides about an existing file with the final name: sets `outcome` (no download is needed), `proof` (its
     /// checksum must be computed) or `compared` (the server is asked for a newer version), throws, or does nothing if
@@ -17,9 +31,10 @@ extension Destination {
         _ occupant: DestinationPolicy.Occupant, _ place: Place, _ file: PublishedFile?, offered plan: PreparePlan?
     ) throws(TowlineError) {
         let isRefuted = refuted.contains(place)
+        let policy = policy(for: place)
         let mayReplace = [.fail, .overwrite, .update].contains(options.existing)
         if mayReplace, occupant != .finished(isThis: true) || isRefuted {
-            try services.storage.checkReplaceable(place, isReplaced: options.existing.replaces)
+            try services.storage.checkReplaceable(place, isReplaced: policy.forOtherFiles.replaces)
         }
         switch policy.step(for: occupant, isRefuted: isRefuted) {
         case .keep: outcome = file.map { .alreadyThere($0) }
@@ -32,20 +47,36 @@ extension Destination {
             } else if elseProve {
                 prove(place, file, plan, isKnown: false)
             }
-        case .refuse:
-            throw TowlineError(
-                .destinationExists,
-                "\(place.path) already exists and is not known to come from this URL, so it was not replaced."
-                    + " Remove the file, or \(Remedy.existing)")
+        case .refuse: throw refusal(of: place, policy)
         case .download, .resume, .resumeIfNameIsFree, .replaceUnfinished: break
         }
+    }
+
+    /// Returns the error for an existing file that must stay.
+    private func refusal(of place: Place, _ policy: DestinationPolicy) -> TowlineError {
+        let exists = "\(place.path) already exists and is not known to come from this URL"
+        guard policy.existing != policy.forOtherFiles else {
+            return TowlineError(
+                .destinationExists, "\(exists), so it was not replaced. Remove the file, or \(Remedy.existing)")
+        }
+        if services.traces {
+            let choice = options.existing.rawValue
+            observer?.traced(
+                "the server chose the name \(place.name), and that file is not marked as a download of this URL"
+                    + " -> do not \(choice) the file")
+        }
+        var error = TowlineError(
+            .destinationExists,
+            "\(exists). The server chose this name, so the file was not replaced. To replace it, \(Remedy.ownName)")
+        error.order = .replace(path: place.path, url: source, options.existing)
+        return error
     }
 
     /// Decides whether this download must not resume the unfinished download `part`, because of its URL or an existing
     /// file with the final name. If so, closes it and returns `true`; throws if its files prevent this download.
     func leaves(_ part: OpenPart, at place: Place, _ plan: PreparePlan?) throws(TowlineError) -> Bool {
         do throws(TowlineError) {
-            switch policy.step(for: .unfinished(isOurs: isOurs(part))) {
+            switch policy(for: place).step(for: .unfinished(isOurs: isOurs(part))) {
             case .replaceUnfinished:
                 // The first response replaces it.
                 if plan == nil { part.sink.close() }
@@ -60,6 +91,7 @@ extension Destination {
                 // Without its secrets, the URL may be that of another file. The first response shows that.
                 if plan == nil, origin == source, options.url.isAmbiguousWithoutSecrets { return false }
                 let isThis = origin == source && (plan.map { isOffered(file, $0.representation) } ?? true)
+                if isThis, options.existing.replaces { return false }
                 try decide(.finished(isThis: isThis), place, file, offered: plan)
             case .occupied(let file): try decide(.other(isFile: file != nil), place, file, offered: plan)
             }

@@ -111,6 +111,9 @@ package protocol PipeSink: Sink {
 package struct PublishTerms: Sendable {
     /// The rule if another file already has the final name: keep that file, replace it, or number the new one.
     package var existing: ExistingPolicy
+    /// `true` if the user chose the file name. A name that the server chose replaces only a finished file of the same
+    /// URL, and the new file does not keep the executable bits of that file.
+    package var isUsersName: Bool
     /// `true` to wait until the file is on stable storage (synced to disk) before the publishing ends.
     package var durable: Bool
     /// The complete length of the file in bytes.
@@ -122,9 +125,11 @@ package struct PublishTerms: Sendable {
 
     /// Creates the options for giving a complete file its final name.
     package init(
-        existing: ExistingPolicy, durable: Bool, length: Int64, modified: Int64?, version: PublishedVersion? = nil
+        existing: ExistingPolicy, isUsersName: Bool = true, durable: Bool, length: Int64, modified: Int64?,
+        version: PublishedVersion? = nil
     ) {
         self.existing = existing
+        self.isUsersName = isUsersName
         self.durable = durable
         self.length = length
         self.modified = modified

@@ -62,7 +62,7 @@ extension TransferRun {
     private func publish(_ length: Int64, _ modified: HTTPDate?) {
         guard let part else { return }
         let terms = PublishTerms(
-            existing: options.existing, durable: options.durable, length: length,
+            existing: options.existing, isUsersName: destination.isUsersName, durable: options.durable, length: length,
             modified: modified?.secondsSince1970,
             version: destination.record.map { PublishedVersion(of: $0.representation, from: $0.resolved) })
         publication.publish(part, terms, services, mailbox)
