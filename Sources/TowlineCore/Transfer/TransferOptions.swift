@@ -5,6 +5,9 @@ public enum ExistingPolicy: String, Hashable, Sendable, CaseIterable {
     /// Fails with the error `destinationExists`.
     case fail
     /// Replaces the existing file when the new file is complete.
+    ///
+    /// If the server chose the name, only a finished download of the same URL is replaced. Any other file makes the
+    /// download fail with `destinationExists`. The same applies to ``update``.
     case overwrite
     /// Adds the next free number to the name of the new file: `NAME (1)` and so on.
     case rename
