@@ -81,7 +81,7 @@ extension PartFile {
             FileMode.open(file, replacing: try replacedFile(terms), in: folder)
         }
         return try FinishedMark.put(
-            on: file, source: source, length: terms.length, modified: terms.modified,
+            on: file, source: source, link: terms.link, length: terms.length, modified: terms.modified,
             version: terms.version, under: terms.durable ? nil : folder.boot(boot), isPending: hasName && journal == nil
         )
     }
@@ -132,9 +132,9 @@ extension PartFile {
     private func existing(_ terms: PublishTerms) -> ExistingPolicy {
         let others = terms.existing.forOtherFiles(isUsersName: terms.isUsersName)
         guard others != terms.existing, let file = try? folder.open(names.final, readOnly: true),
-            FinishedMark(of: file, boot: folder.boot(boot))?.isOf(source) == true
+            let mark = FinishedMark(of: file, boot: folder.boot(boot))
         else { return others }
-        return terms.existing
+        return (terms.link.map { mark.relation(to: $0) != .different } ?? mark.isOf(source)) ? terms.existing : others
     }
 
     /// Returns the status of the existing file that this file replaces, with the permission bits that this file keeps;

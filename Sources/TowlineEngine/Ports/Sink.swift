@@ -122,12 +122,15 @@ package struct PublishTerms: Sendable {
     package var modified: Int64?
     /// The ETag and the date that the server sent, stored with the file for later comparison; `nil` to store none.
     package var version: PublishedVersion?
+    /// The URL of the download, whose salted digest is stored with the file if necessary; `nil` to store none.
+    package var link: LinkIdentity?
 
     /// Creates the options for giving a complete file its final name.
     package init(
         existing: ExistingPolicy, isUsersName: Bool = true, durable: Bool, length: Int64, modified: Int64?,
-        version: PublishedVersion? = nil
+        link: LinkIdentity? = nil, version: PublishedVersion? = nil
     ) {
+        self.link = link
         self.existing = existing
         self.isUsersName = isUsersName
         self.durable = durable
@@ -159,6 +162,16 @@ package struct PublishedFile: Hashable, Sendable {
         self.modified = modified
         self.version = version
         self.isForeign = isForeign
+    }
+}
+
+extension PublishedFile {
+    /// Returns whether the file has the length and the strong validator of a response, so that both are the same file
+    /// even if their URLs may be those of different files.
+    func isProven(by offered: Representation) -> Bool {
+        guard length == offered.completeLength, let version, case .strong = offered.validator else { return false }
+        if let mine = version.entityTag, let theirs = offered.entityTag { return mine.matchesStrongly(theirs) }
+        return version.isDated && modified == offered.lastModified?.secondsSince1970
     }
 }
 
