@@ -61,7 +61,7 @@ struct KeyedLinkTests {
             return (try? version.content.firstMismatch(inFile: place.path(name), length: version.length)) == .some(nil)
         }
 
-        /// Runs `body` and expects that the server sends no byte again that was there before.
+        /// Runs `body` and expects that the server does not send the held bytes again.
         func resuming(_ body: () async throws -> CommandRun.Result) async throws {
             let before = server.log.bodyBytesServed("/download")
             let result = try await body()
