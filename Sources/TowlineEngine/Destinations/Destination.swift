@@ -72,7 +72,7 @@ final class Destination {
     /// exists.
     private(set) var record: DownloadRecord?
     private(set) var place: Place?
-    private(set) var changes = Changes()
+    var changes = Changes()
     /// A directory and file name where no file existed, and the time of that check, so that the part file can be
     /// created there without another check; `nil` if none is known.
     private var vacancy: (place: Place, seen: Duration)?
