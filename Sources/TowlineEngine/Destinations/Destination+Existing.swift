@@ -42,15 +42,15 @@ extension Destination {
             }
         case .refuse:
             guard policy.existing != policy.forOtherFiles else { throw .occupied(place) }
-            if services.traces {
-                observer?.traced(
-                    "the server chose the name \(place.name), and that file is not marked as a download of this URL"
-                        + " -> do not \(options.existing.rawValue) the file")
-            }
+            trace(
+                "the server chose the name \(place.name), and that file is not marked as a download of this URL"
+                    + " -> do not \(options.existing.rawValue) the file")
             throw .occupiedUnderServersName(place, key.link, options.existing)
         case .download, .resume, .resumeIfNameIsFree, .replaceUnfinished: break
         }
     }
+
+    func trace(_ text: @autoclosure () -> String) { if services.traces { observer?.traced(text()) } }
 
     /// Decides whether this download must not resume the unfinished download `part`, because of its URL or an existing
     /// file with the final name. If so, closes it and returns `true`; throws if its files prevent this download.

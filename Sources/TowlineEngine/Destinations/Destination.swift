@@ -271,6 +271,7 @@ final class Destination {
             tell(notices)
         case .unfinished(let part):
             if mayYield, isOther(part, at: place, plan.representation) {
+                trace("\(place.name).tow is of another URL or of another file -> use another name")
                 part.sink.close()
                 return nil
             }
