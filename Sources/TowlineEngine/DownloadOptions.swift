@@ -26,6 +26,17 @@ package struct DownloadOptions: Sendable {
     /// whole file detects wrong bytes, or the user takes the risk (`allowsUnsafeResume`).
     var allowsUntrustedBytes: Bool { transfer.allowsUnsafeResume || !(transfer.checksum?.isForgeable ?? true) }
 
+    /// `true` if the user states that an unfinished download is of the same file, or a checksum will show it.
+    var vouchesForPart: Bool { transfer.checksum != nil || transfer.allowsUnsafeResume || ownsPart }
+
+    /// Returns whether the user chose a file name: with an option, or as the last path component of the URL before any
+    /// redirect (`nameOfURL`). Compares bytes: two names that differ in their Unicode normalization are two files.
+    func isUsersName(_ name: String, nameOfURL: String) -> Bool {
+        if name.utf8.elementsEqual(nameOfURL.utf8) { return true }
+        guard case .file(_, let chosen?) = target else { return false }
+        return !hasLearnedName && name.utf8.elementsEqual(chosen.utf8)
+    }
+
     /// Returns whether bytes that an earlier run left may have come over http, although this download uses https and
     /// the user does not allow http.
     func isDowngrade(from record: DownloadRecord) -> Bool {
@@ -73,6 +84,9 @@ package struct DownloadOptions: Sendable {
     package var connection: ConnectionOptions
     /// `true` to wait until the file is on stable storage (synced to disk) before the download counts as finished.
     package var durable = true
+    /// `true` if the file name in `target` is one that an earlier run learned from the server, so that the user did not
+    /// choose it.
+    package var hasLearnedName = false
     /// `true` to resume an unfinished file under the same name even if it came from another URL, for example because
     /// the link was renewed.
     package var ownsPart = false

@@ -18,11 +18,11 @@ final class MemoryPart: Sink {
 
         let place: Place
         let journal: MemoryJournal?
-        let source: String
+        let link: LinkIdentity?
         private let state = Mutex(State())
 
-        init(_ place: Place, _ journal: MemoryJournal?, source: String) {
-            (self.place, self.journal, self.source) = (place, journal, source)
+        init(_ place: Place, _ journal: MemoryJournal?, _ link: LinkIdentity?) {
+            (self.place, self.journal, self.link) = (place, journal, link)
         }
 
         /// The number of the current lock.
@@ -137,7 +137,7 @@ final class MemoryPart: Sink {
             return PublishedFile(path: place.path, length: Int64(present), isForeign: true)
         }
         var file = MemoryStorage.File(
-            bytes: contents.prefix(terms.length), source: contents.source, modified: terms.modified,
+            bytes: contents.prefix(terms.length), link: contents.link, modified: terms.modified,
             version: terms.version)
         file.isDurable = terms.durable
         storage.put(file, at: path)
@@ -148,8 +148,9 @@ final class MemoryPart: Sink {
     /// Returns the path for the file; `nil` if the present file stays.
     private func path(_ terms: PublishTerms) throws(TowlineError) -> String? {
         let files = storage.files
-        guard files[place.path] != nil else { return place.path }
-        switch terms.existing {
+        guard let present = files[place.path] else { return place.path }
+        let isOwn = present.link.flatMap { terms.link?.relation(to: $0) } == .same
+        switch isOwn ? terms.existing : terms.existing.forOtherFiles(isUsersName: terms.isUsersName) {
         case .overwrite, .update: return place.path
         case .skip: return nil
         case .fail: throw .occupied(place.path)

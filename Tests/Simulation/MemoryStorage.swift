@@ -19,7 +19,7 @@ package final class MemoryStorage: Storage {
         /// Its bytes.
         package var bytes: [UInt8]
         /// The URL of its download; `nil`: no download made it.
-        package var source: String?
+        package var link: LinkIdentity?
         /// Its modification time, seconds since 1970.
         package var modified: Int64?
         /// The validators that the server sent.
@@ -28,8 +28,10 @@ package final class MemoryStorage: Storage {
         package var isDurable = true
 
         /// Makes a file.
-        package init(bytes: [UInt8], source: String? = nil, modified: Int64? = nil, version: PublishedVersion? = nil) {
-            (self.bytes, self.source, self.modified, self.version) = (bytes, source, modified, version)
+        package init(
+            bytes: [UInt8], link: LinkIdentity? = nil, modified: Int64? = nil, version: PublishedVersion? = nil
+        ) {
+            (self.bytes, self.link, self.modified, self.version) = (bytes, link, modified, version)
         }
     }
 
@@ -94,22 +96,27 @@ package final class MemoryStorage: Storage {
             return try survey(named: place, for: source)
         }
         return .unfinished(
-            OpenPart(sink: MemoryPart(contents, place, self), journal: journal, claims: journal.written))
+            OpenPart(
+                sink: MemoryPart(contents, place, self), journal: journal, claims: journal.written,
+                source: contents.link.map { link in StoredSource { $0.relation(to: link) } }))
     }
 
     package func survey(named place: Place, for source: String?) throws(TowlineError) -> Survey {
         guard let file = files[place.path] else { return .nothing(notices: []) }
         let found = PublishedFile(
             path: place.path, length: Int64(file.bytes.count), modified: file.modified, version: file.version)
-        guard let known = file.source else { return .occupied(found) }
-        return .finished(found, source: PublishedSource { $0 == known })
+        guard let known = file.link else { return .occupied(found) }
+        return .finished(found, source: StoredSource { $0.relation(to: known) })
     }
 
     package func firstBytes(of place: Place) -> [UInt8] { Array(files[place.path]?.bytes.prefix(512) ?? []) }
 
-    package func find(source: String, inDirectory directory: String) -> Place? {
-        let all = state.withLock { $0.parts.values.map { ($0.place, $0.journal?.record.source) } }
-        return all.first { $0.0.directory == directory && $0.1 == source }?.0
+    package func find(_ link: LinkIdentity, inDirectory directory: String) -> Place? {
+        let all = state.withLock { $0.parts.values.filter { $0.journal != nil && $0.place.directory == directory } }
+        func first(_ relation: LinkRelation) -> Place? {
+            all.first { $0.link.map { link.relation(to: $0) } == relation }?.place
+        }
+        return first(.same) ?? first(.signedAgain)
     }
 
     package func seemsVacant(_ place: Place) -> Bool {
@@ -129,14 +136,15 @@ package final class MemoryStorage: Storage {
 
     private func open(_ place: Place, _ record: DownloadRecord, _ terms: CreateTerms) -> OpenPart {
         let journal = terms.journaled ? MemoryJournal(record, self) : nil
-        let contents = MemoryPart.Contents(place, journal, source: record.source)
+        let contents = MemoryPart.Contents(
+            place, journal, terms.link ?? (try? HTTPURL(parsing: record.source)).map { LinkIdentity($0) })
         state.withLock { $0.parts[place.path] = contents }
         return OpenPart(sink: MemoryPart(contents, place, self), journal: journal, claims: ByteRangeSet())
     }
 
     package func publishAtOnce(_ file: SmallFile, at place: Place) async throws(TowlineError) -> SmallFileOutcome {
         guard seemsVacant(place), (try? check(.publish)) != nil else { return .declined }
-        var made = File(bytes: file.body.held, source: file.source, modified: file.modified, version: file.version)
+        var made = File(bytes: file.body.held, link: file.link, modified: file.modified, version: file.version)
         made.isDurable = file.durable
         put(made, at: place.path)
         let length = Int64(made.bytes.count)
@@ -153,10 +161,10 @@ package final class MemoryStorage: Storage {
         return open(place, record, terms)
     }
 
-    package func prove(_ place: Place, source: String, checksum: Checksum) async throws(TowlineError) -> FileProof {
+    package func prove(_ place: Place, link: LinkIdentity, checksum: Checksum) async throws(TowlineError) -> FileProof {
         guard let file = files[place.path] else { return .refuted(nil) }
         if let mismatch = Self.mismatch(checksum, file.bytes) { return .refuted(mismatch) }
-        state.withLock { $0.files[place.path]?.source = source }
+        state.withLock { $0.files[place.path]?.link = link }
         return .proven(PublishedFile(path: place.path, length: Int64(file.bytes.count)))
     }
 

@@ -100,7 +100,7 @@ import TowlineEngine
 
     private func makeAtOnce(_ storage: FileStorage) async throws -> Bool {
         let body = SomeBytes(Self.content)
-        let small = SmallFile(body: body, source: "http://example.test/", modified: 1, durable: true)
+        let small = try SmallFile(body: body, source: "http://example.test/", modified: 1, durable: true)
         switch try await storage.publishAtOnce(small, at: Script.place) {
         case .published: return true
         case .declined: #expect(body.held == Self.content)

@@ -67,7 +67,7 @@ import TowlineEngine
         let disk = SimulatedDisk(type: 0xEF53)
         let storage = FileStorage(syscall: disk, boot: Script.boot)
         let first = Place(directory: SimulatedDisk.directory, name: "first")
-        let small = SmallFile(
+        let small = try SmallFile(
             body: SomeBytes(Script.contents[1]), source: Script.record(generation: 1).source, modified: 1_700_000_000,
             durable: true)
         _ = try await storage.publishAtOnce(small, at: first)
@@ -99,7 +99,7 @@ import TowlineEngine
         let atOnce = generator.chance(30)
         if atOnce {
             disk.note(.publishing(generation: 1))
-            let small = SmallFile(
+            let small = try SmallFile(
                 body: SomeBytes(Script.contents[1]), source: Script.record(generation: 1).source,
                 modified: 1_700_000_000, durable: true)
             let file = PublishedFile(path: Script.place.path, length: Script.length)

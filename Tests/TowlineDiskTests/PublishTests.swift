@@ -48,6 +48,32 @@ import TowlineEngine
         }
     }
 
+    /// A name that the server chose replaces only an unchanged file of the same URL, and drops the executable bits. A
+    /// file that appears at the last moment stays.
+    @Test(arguments: [ExistingPolicy.overwrite, .update], [true, false])
+    func theServersNameReplacesItsOwnFileOnly(_ policy: ExistingPolicy, _ journaled: Bool) async throws {
+        func terms(isUsersName: Bool) -> PublishTerms {
+            PublishTerms(
+                existing: policy, isUsersName: isUsersName, durable: true, length: 5000, modified: 1_600_000_000)
+        }
+        var status = stat()
+        for isUsersName in [true, false] {
+            for _ in 0..<2 {
+                _ = try await whole(journaled: journaled).sink.publish(terms(isUsersName: isUsersName))
+                chmod(directory.path + "/file", 0o750)
+            }
+            let part = try whole(journaled: journaled)
+            _ = try await part.sink.publish(terms(isUsersName: isUsersName))
+            stat(directory.path + "/file", &status)
+            #expect(status.st_mode & 0o777 == (isUsersName ? 0o750 : 0o640))
+        }
+        directory.poke("file", at: 0, [0])
+        let part = try whole(journaled: journaled)
+        await #expect(throws: TowlineError.self) { try await part.sink.publish(terms(isUsersName: false)) }
+        #expect(directory["file"]?.first == 0)
+        part.sink.close()
+    }
+
     /// The mark contains the validators until the file changes.
     @Test(arguments: [true, false], ["\"a\"", nil])
     func theVersionIsKept(_ durable: Bool, _ tag: String?) async throws {

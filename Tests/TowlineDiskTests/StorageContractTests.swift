@@ -205,8 +205,8 @@ import TransferSimulation
 
     @Test(arguments: Disk.allCases) func smallFilesAtOnce(_ disk: Disk) async throws {
         let bench = Bench(disk)
-        func file(_ bytes: [UInt8]) -> SmallFile {
-            SmallFile(body: SomeBytes(bytes), source: Self.source, modified: nil, durable: true)
+        func file(_ bytes: [UInt8]) throws -> SmallFile {
+            try SmallFile(body: SomeBytes(bytes), source: Self.source, modified: nil, durable: true)
         }
         guard case .published = try await bench.storage.publishAtOnce(file(pattern(0..<500)), at: bench.place) else {
             Issue.record("not published")
@@ -229,15 +229,15 @@ import TransferSimulation
         #expect(try await part.sink.verify([right, wrong], length: 1000).map(\.expected) == [wrong])
         part.sink.discard()
         bench.put(pattern(0..<1000), "file")
-        guard case .refuted(.some) = try await bench.storage.prove(bench.place, source: "s", checksum: wrong),
+        guard case .refuted(.some) = try await bench.storage.prove(bench.place, source: Self.source, checksum: wrong),
             case .occupied = try bench.storage.survey(bench.place),
-            case .proven = try await bench.storage.prove(bench.place, source: "s", checksum: right),
+            case .proven = try await bench.storage.prove(bench.place, source: Self.source, checksum: right),
             case .finished(_, let source) = try bench.storage.survey(bench.place)
         else {
             Issue.record("a proof, and only a proof, makes it a finished download")
             return
         }
-        #expect(source == "s")
+        #expect(source == Self.source)
     }
 
     @Test(arguments: Disk.allCases) func reading(_ disk: Disk) async throws {

@@ -143,7 +143,7 @@ import TowlineEngine
         _ storage: FileStorage, _ body: SomeBytes = SomeBytes(pattern(0..<5000)), durable: Bool = true
     ) async throws -> SmallFileOutcome {
         try await storage.publishAtOnce(
-            SmallFile(
+            try SmallFile(
                 body: body, source: DownloadRecord.sample(length: 5000).source, modified: 1_234_567_890,
                 durable: durable), at: directory.place())
     }

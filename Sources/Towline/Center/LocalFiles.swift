@@ -55,12 +55,11 @@ struct LocalFiles: DownloadFiles {
     }
 
     private func held(_ record: RegisteredDownload) -> JournalSummary? {
-        let source = try? HTTPURL(parsing: record.source).withoutSecrets
         let place: Place? =
             if let name = record.name {
                 Place(directory: record.directory, name: name)
-            } else if let source {
-                storage.find(source: source, inDirectory: record.directory)
+            } else if let url = try? HTTPURL(parsing: record.source) {
+                storage.find(LinkIdentity(url), inDirectory: record.directory)
             } else {
                 nil
             }
@@ -102,20 +101,21 @@ struct LocalFiles: DownloadFiles {
         guard let name = record.name,
             let report = try? storage.inspect(Place(directory: record.directory, name: name))
         else { return false }
-        return sources(record).contains(report.record.source)
+        return links(record).contains { report.source.relation(to: $0) == .same }
     }
 
     /// Returns the URLs that the journal or the finished file of this download may contain as their source, to
-    /// recognize its files: the current URL and the URL of the original request, without secrets.
-    private func sources(_ record: RegisteredDownload) -> [String] {
+    /// recognize its files: the current URL and the URL of the original request.
+    private func links(_ record: RegisteredDownload) -> [LinkIdentity] {
         let first = record.identity.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().first
-        return [record.source, first.map { String($0) } ?? ""].compactMap { try? HTTPURL(parsing: $0).withoutSecrets }
+        return [record.source, first.map { String($0) } ?? ""]
+            .compactMap { text in (try? HTTPURL(parsing: text)).map { LinkIdentity($0) } }
     }
 
     private func discard(_ record: RegisteredDownload) throws(TowlineError) {
         guard let name = record.name else { return }
         let place = Place(directory: record.directory, name: name)
-        _ = try ifUsable { () throws(TowlineError) in try storage.discard(place, from: sources(record)) }
+        _ = try ifUsable { () throws(TowlineError) in try storage.discard(place, from: links(record)) }
     }
 
     /// Returns the result of `body`; `nil` if no file of this download can be there: the directory does not exist, a
@@ -133,7 +133,7 @@ struct LocalFiles: DownloadFiles {
         guard let name = record.name else { return }
         let place = Place(directory: record.directory, name: name)
         let isPublished = try ifUsable { () throws(TowlineError) in
-            try storage.isPublished(place, from: sources(record), length: record.completeLength)
+            try storage.isPublished(place, from: links(record), length: record.completeLength)
         }
         if isPublished == true { try storage.remove(place) }
         try removeUnpacked(record, place)

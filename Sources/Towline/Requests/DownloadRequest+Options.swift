@@ -74,6 +74,7 @@ extension DownloadRequest {
         var options = DownloadOptions(
             url: try source, target: .file(directory: place.directory, name: place.name ?? known), transfer: transfer,
             connection: try connection)
+        options.hasLearnedName = place.name == nil
         guard mirrors.count <= DownloadOptions.mostMirrors else {
             throw TowlineError(
                 .unusableOption, "too many mirrors: got \(mirrors.count), the limit is \(DownloadOptions.mostMirrors)")

@@ -15,6 +15,8 @@ public struct TowlineError: Error, Hashable, Sendable {
     public let systemError: Int32?
     /// The failure of the network or of a server that caused the error; `nil` if there is another cause.
     public let networkFailure: NetworkFailure?
+    /// The order with which the user can get what the error prevented; `nil` if no such order is known.
+    package var order: Order?
 
     /// Creates an error. `message` must contain no secrets and no unescaped bytes from a server.
     public init(
@@ -26,6 +28,22 @@ public struct TowlineError: Error, Hashable, Sendable {
         self.status = status
         self.systemError = systemError
         self.networkFailure = networkFailure
+    }
+}
+
+extension TowlineError {
+    /// An order that a program can show as its own command. Indirect: an error is small.
+    package indirect enum Order: Hashable, Sendable {
+        /// Replace the file at `path`, whose name the server chose, with the file at `url`, a URL without secrets.
+        case replace(path: String, url: String, ExistingPolicy)
+    }
+
+    /// Returns this error with another message.
+    package func with(message: String) -> TowlineError {
+        var error = TowlineError(
+            code, message, status: status, systemError: systemError, networkFailure: networkFailure)
+        error.order = order
+        return error
     }
 }
 

@@ -8,6 +8,7 @@ package enum Remedy: String, CaseIterable, Sendable, CustomStringConvertible {
     case moreRedirects = "raise the limit of redirects"
     case anotherName = "choose another file name"
     case overwriting = "let the download overwrite the file"
+    case ownName = "choose this file name yourself"
     case existing = "let the download overwrite it or use another name"
     case startingOver = "let the download start over with the new version"
     case acceptedChange = "accept whatever the server sends"

@@ -13,4 +13,17 @@ package enum ContinuationPolicy {
     package static func isSame(_ source: String, as url: HTTPURL, isVouchedFor: Bool) -> Bool {
         isVouchedFor || source == url.withoutSecrets || (try? HTTPURL(parsing: source))?.path == url.path
     }
+
+    /// Returns whether the bytes of an unfinished download whose URL may be that of another file (`LinkRelation`) may be
+    /// compared with a response: it repeats the length and the strong validator, or nothing in it shows another file.
+    ///
+    /// - Parameters:
+    ///   - known: the metadata of the unfinished download.
+    ///   - offered: the metadata in the response.
+    package static func mayContinue(_ known: Representation, with offered: Representation) -> Bool {
+        guard let length = known.completeLength, length == offered.completeLength else { return false }
+        // Without a strong validator, the transfer compares bytes before it joins any.
+        guard case .strong = known.validator else { return known.contradiction(with: offered) == nil }
+        return offered.repeatsValidator(of: known, weakly: false)
+    }
 }

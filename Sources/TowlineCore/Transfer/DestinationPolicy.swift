@@ -1,6 +1,7 @@
 /// Decides how a download treats the file or the unfinished download that its destination already has.
 ///
-/// A pure function of three things: what exists, the user's choice, and whether a checksum can identify the file.
+/// A pure function of four things: what exists, the user's choice, whether a checksum can identify the file, and who
+/// chose the name.
 package struct DestinationPolicy: Hashable, Sendable {
     /// An existing file or unfinished download under the destination name.
     package enum Occupant: Hashable, Sendable {
@@ -44,30 +45,39 @@ package struct DestinationPolicy: Hashable, Sendable {
     package var existing: ExistingPolicy
     /// `true` if the user gave a checksum of the whole file, which can identify an existing file as the requested one.
     package var hasChecksum: Bool
+    /// `true` if the user chose the name: as a file name, or as the last path component of the URL before any redirect.
+    /// A name that the server chose replaces only a finished download of the same URL.
+    package var isUsersName: Bool
 
-    /// Creates a policy from the user's choice for existing files and whether a checksum was given.
-    package init(existing: ExistingPolicy, hasChecksum: Bool) {
+    /// Creates a policy from the user's choice for existing files, whether a checksum was given, and who chose the name.
+    package init(existing: ExistingPolicy, hasChecksum: Bool, isUsersName: Bool = true) {
         self.existing = existing
         self.hasChecksum = hasChecksum
+        self.isUsersName = isUsersName
     }
+
+    /// The policy for every file except a finished download of the same URL.
+    package var forOtherFiles: ExistingPolicy { existing.forOtherFiles(isUsersName: isUsersName) }
 
     /// Returns the next step of a download whose destination name is taken by `occupant`.
     ///
     /// - Parameter isRefuted: `true` if the existing file was read and its checksum differs from the user's.
     package func step(for occupant: Occupant, isRefuted: Bool = false) -> Step {
         switch occupant {
-        case .unfinished(isOurs: false): existing == .overwrite ? .replaceUnfinished : .refuse
-        case .unfinished(isOurs: true): existing == .fail || existing == .skip ? .resumeIfNameIsFree : .resume
+        case .unfinished(isOurs: false): forOtherFiles == .overwrite ? .replaceUnfinished : .refuse
+        case .unfinished(isOurs: true): [.fail, .skip].contains(forOtherFiles) ? .resumeIfNameIsFree : .resume
         case .finished(isThis: true) where existing == .overwrite: .download
         case .finished(isThis: true) where !hasChecksum: existing == .update ? .compare : .keep
         case .finished(isThis: true) where !isRefuted: .prove(isKnown: true)
-        case .finished: step(isReadable: true, isRefuted)
-        case .other(let isFile): step(isReadable: isFile, isRefuted)
+        case .finished(isThis: true): step(existing, isReadable: true, isRefuted)
+        case .finished: step(forOtherFiles, isReadable: true, isRefuted)
+        case .other(let isFile): step(forOtherFiles, isReadable: isFile, isRefuted)
         }
     }
 
-    /// Returns the step for an existing file that is not known to be this download. `isReadable`: it is a regular file.
-    private func step(isReadable: Bool, _ isRefuted: Bool) -> Step {
+    /// Returns the step for an existing file that is not the requested one as far as known. `isReadable`: it is a regular
+    /// file.
+    private func step(_ existing: ExistingPolicy, isReadable: Bool, _ isRefuted: Bool) -> Step {
         let isProvable = hasChecksum && isReadable && !isRefuted
         return switch existing {
         case .skip: .skip

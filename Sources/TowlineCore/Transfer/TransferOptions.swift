@@ -5,6 +5,9 @@ public enum ExistingPolicy: String, Hashable, Sendable, CaseIterable {
     /// Fails with the error `destinationExists`.
     case fail
     /// Replaces the existing file when the new file is complete.
+    ///
+    /// If the server chose the name, only a finished download of the same URL is replaced. Any other file makes the
+    /// download fail with `destinationExists`. The same applies to ``update``.
     case overwrite
     /// Adds the next free number to the name of the new file: `NAME (1)` and so on.
     case rename
@@ -15,6 +18,10 @@ public enum ExistingPolicy: String, Hashable, Sendable, CaseIterable {
 
     /// Returns whether the new file may replace the existing file under the same name.
     package var replaces: Bool { self == .overwrite || self == .update }
+
+    /// Returns the policy for an existing file that is not a finished download of the same URL. `isUsersName`: the user
+    /// chose its name, not the server.
+    package func forOtherFiles(isUsersName: Bool) -> ExistingPolicy { replaces && !isUsersName ? .fail : self }
 }
 
 /// The options of a transfer, such as the number of connections. They contain no URL and no secret.

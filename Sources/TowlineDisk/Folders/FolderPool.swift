@@ -113,12 +113,12 @@ final class FolderPool: Sendable {
         }
     }
 
-    /// Returns the URL of the download that a journal belongs to; `nil` if the journal is not usable.
-    func source(of journal: String, in folder: Folder) -> String? {
+    /// Returns the metadata in a journal; `nil` if the journal is not usable.
+    func metadata(of journal: String, in folder: Folder) -> MetadataBlock? {
         guard let file = try? folder.open(journal, readOnly: true),
             case .live(let contents) = try? JournalFile.read(file, boot: folder.boot(boot))
         else { return nil }
-        return contents.metadata.record.source
+        return contents.metadata
     }
 
     /// Returns the unfinished downloads in a directory; `nil` if it cannot be read.
@@ -133,9 +133,9 @@ final class FolderPool: Sendable {
             let final = String(name.dropLast(suffixes.journal.count))
             // A journal from another user must not choose a name that no server could choose (`.bashrc`).
             guard SafeFileName.isSafe(final), !PlaceNames.isAbbreviated(final),
-                let source = source(of: name, in: folder)
+                let source = metadata(of: name, in: folder)?.record.source
             else { continue }
-            listing.journals.append((source, final))
+            listing.journals.append((LinkIdentity.group(of: source), final))
         }
         return listing
     }

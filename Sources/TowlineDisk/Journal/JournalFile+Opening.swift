@@ -43,7 +43,7 @@ extension JournalFile {
     /// Writes a journal without any records of bytes to a new file. The caller renames it afterwards, so that the final
     /// name never has an incomplete journal.
     static func fill(
-        _ file: Descriptor, record: DownloadRecord, part: FileIdentity, boot: BootIdentity
+        _ file: Descriptor, record: DownloadRecord, link: LinkIdentity?, part: FileIdentity, boot: BootIdentity
     ) throws(TowlineError) -> Contents {
         let id = UInt64.random(in: 1...(.max))
         let header = JournalHeader(
@@ -56,7 +56,8 @@ extension JournalFile {
                     type: JournalHeader.marksType, isNeeded: true, offset: marksOffset,
                     length: fileLength - marksOffset),
             ], fileLength: fileLength)
-        let metadata = MetadataBlock(sequence: 1, record: record, part: part)
+        let digest = link.flatMap { LinkDigest(of: $0) }
+        let metadata = MetadataBlock(sequence: 1, record: record, part: part, link: digest)
         let bytes = try metadata.encoded(journal: id)
         // The header is written first, so that a file left by a crash is recognized.
         try file.write(header.bytes, at: 0)

@@ -7,8 +7,9 @@ internal import TowlineCore
 final class JournalIndex: Sendable {
     /// The unfinished downloads that were found when the directory was read.
     struct Listing: Sendable {
-        /// The source URL and the final name of each unfinished download that has a journal in the directory.
-        var journals: [(source: String, name: String)] = []
+        /// The source URL, as `LinkIdentity.group`, and the final name of each unfinished download that has a journal in
+        /// the directory.
+        var journals: [(group: String, name: String)] = []
         /// The final names of all files that have a part file or a journal in the directory.
         var leftovers: Set<String> = []
     }
@@ -32,24 +33,24 @@ final class JournalIndex: Sendable {
     /// The record of the last sync of the directory by this process, which avoids unneeded syncs.
     let sync = DirectorySync()
 
-    /// Returns the final names of unfinished downloads from the URL `source`, sorted. Reads the directory first if the
-    /// last reading is too old.
+    /// Returns the final names of unfinished downloads whose URL has the `LinkIdentity.group`, sorted. Reads the
+    /// directory first if the last reading is too old.
     ///
     /// - Parameter read: reads the directory; returns `nil` on failure. Called under a lock.
-    func names(of source: String, read: () -> Listing?) -> [String] {
+    func names(of group: String, read: () -> Listing?) -> [String] {
         state.withLock { state in
             let now = ContinuousClock.now
             let life = max(Self.shortestLife, state.cost * Self.lifeInReadings)
             if state.readAt.map({ now - $0 > life }) ?? true {
                 state.names = [:]
                 let listing = read()
-                for (source, name) in listing?.journals ?? [] { state.names[source, default: []].insert(name) }
+                for (group, name) in listing?.journals ?? [] { state.names[group, default: []].insert(name) }
                 state.leftovers = listing?.leftovers
                 state.readAt = now
                 state.cost = ContinuousClock.now - now
             }
             // Most directories have no unfinished downloads.
-            return state.names.isEmpty ? [] : state.names[source, default: []].sorted()
+            return state.names.isEmpty ? [] : state.names[group, default: []].sorted()
         }
     }
 
@@ -57,8 +58,9 @@ final class JournalIndex: Sendable {
     /// was last read; `true` if it could not be read.
     func mayHoldLeftover(of name: String) -> Bool { state.withLock { $0.leftovers?.contains(name) ?? true } }
 
-    /// Records that this process started a download from the URL `source` with the final name `name`.
-    func add(_ source: String, _ name: String) {
-        state.withLock { state in _ = state.names[source, default: []].insert(name) }
+    /// Records that this process started a download with the final name `name`. `group`: the `LinkIdentity.group` of its
+    /// URL.
+    func add(_ group: String, _ name: String) {
+        state.withLock { state in _ = state.names[group, default: []].insert(name) }
     }
 }

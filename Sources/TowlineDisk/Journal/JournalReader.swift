@@ -6,6 +6,8 @@ package import TowlineEngine
 package struct JournalReport: Sendable {
     /// The metadata of the download: its URL, name, length, validators and checksums.
     package let record: DownloadRecord
+    /// The URL of the download, for comparisons.
+    package let source: StoredSource
     /// The byte ranges of the part file that the journal records as durable, or as written since the machine started.
     package let written: ByteRangeSet
     /// The byte ranges that the journal records as durable (synced to disk): they survive a power loss.
@@ -121,7 +123,8 @@ package enum JournalReader {
         let part = try folder.open(names.part, readOnly: true)
         let status = try part?.status()
         let report = JournalReport(
-            record: contents.metadata.record, written: ByteRangeSet(contents.runs.map(\.written)),
+            record: contents.metadata.record, source: contents.metadata.source,
+            written: ByteRangeSet(contents.runs.map(\.written)),
             durable: ByteRangeSet(contents.runs.map(\.durable)), partLength: status?.size,
             isSamePart: status?.identity == contents.metadata.part)
         return (report, file, part)

@@ -16,6 +16,17 @@ struct MetadataBlock: Sendable {
     var record: DownloadRecord
     /// The identity of the part file whose bytes the journal records.
     var part: FileIdentity
+    /// The salted digest of the source URL; `nil` if the URL needs none, or an older version of Towline wrote the journal.
+    var link: LinkDigest?
+
+    /// The source URL, for comparisons.
+    var source: StoredSource {
+        let (text, digest) = (record.source, link)
+        return StoredSource { link in
+            link.relation(
+                stored: digest?.match(link), hasSameText: text == link.text, hasSameGroup: link.isInGroup(of: text))
+        }
+    }
 
     private enum Tag: UInt16 {
         case source = 1
@@ -33,6 +44,7 @@ struct MetadataBlock: Sendable {
         case publicAddressesOnly = 13
         case mayBePlain = 14
         case download = 15
+        case link = 17
     }
 
     /// The numbers that stand for the checksum algorithms in the journal's metadata on disk.
@@ -84,7 +96,8 @@ struct MetadataBlock: Sendable {
         self.init(fields: bytes.dropFirst(MetadataBlock.headerSize), sequence: sequence)
     }
 
-    init(sequence: UInt64, record: DownloadRecord, part: FileIdentity) {
+    init(sequence: UInt64, record: DownloadRecord, part: FileIdentity, link: LinkDigest? = nil) {
+        self.link = link
         self.sequence = sequence
         self.record = record
         self.part = part
@@ -124,6 +137,7 @@ struct MetadataBlock: Sendable {
         if record.publicAddressesOnly { add(.publicAddressesOnly, 1) }
         if record.mayBePlain { add(.mayBePlain, 1) }
         if let download = record.download { add(.download, download.bytes) }
+        if let link { add(.link, link.bytes) }
         var identity: [UInt8] = []
         identity.append(number: part.device)
         identity.append(number: part.inode)
@@ -140,6 +154,7 @@ struct MetadataBlock: Sendable {
         var record = DownloadRecord(
             source: "", resolved: "", name: "", representation: Representation(), checksums: [], generation: 0)
         var part = FileIdentity()
+        var link: LinkDigest?
         var seen: Set<Tag> = []
         while !rest.isEmpty {
             guard rest.count >= 6 else { return nil }
@@ -149,12 +164,13 @@ struct MetadataBlock: Sendable {
             let value = Array(rest.dropFirst(6).prefix(length))
             rest = rest.dropFirst(6 + length)
             guard let tag = Tag(rawValue: head.load(UInt16.self, at: 0)) else { continue }
+            if tag == .link { link = LinkDigest(stored: value) }
             guard MetadataBlock.read(tag, value, into: &record, &part) else { return nil }
             seen.insert(tag)
         }
         guard seen.isSuperset(of: [.source, .name, .generation, .part]) else { return nil }
         if !seen.contains(.resolved) { record.resolved = record.source }
-        self.init(sequence: sequence, record: record, part: part)
+        self.init(sequence: sequence, record: record, part: part, link: link)
     }
 
     private static func read(
@@ -185,6 +201,7 @@ struct MetadataBlock: Sendable {
         case .publicAddressesOnly: record.publicAddressesOnly = number == 1
         case .mayBePlain: record.mayBePlain = number == 1
         case .download: record.download = DownloadID(bytes: value)
+        case .link: break
         case .part:
             guard value.count == 28 else { return false }
             part.device = value.load(UInt64.self, at: 0)

@@ -78,11 +78,10 @@ extension PartFile {
         if length > terms.length { try file.truncate(to: terms.length) }
         // A file without a name was created with its final permission bits.
         if hasName {
-            let replaced = terms.existing.replaces ? try folder.status(of: names.final) : nil
-            FileMode.open(file, replacing: replaced, in: folder)
+            FileMode.open(file, replacing: try replacedFile(terms), in: folder)
         }
         return try FinishedMark.put(
-            on: file, source: source, length: terms.length, modified: terms.modified,
+            on: file, source: source, link: terms.link, length: terms.length, modified: terms.modified,
             version: terms.version, under: terms.durable ? nil : folder.boot(boot), isPending: hasName && journal == nil
         )
     }
@@ -99,10 +98,10 @@ extension PartFile {
     }
 
     private func rename(_ terms: PublishTerms) throws(TowlineError) -> String? {
-        switch terms.existing {
+        switch existing(terms) {
         case .overwrite, .update:
             // The replaced file disappears for all of its readers and writers, so pipes, devices and links are refused.
-            let replaced = try folder.status(of: names.final)
+            let replaced = try replacedFile(terms)
             switch replaced?.kind {
             case .other: throw .unusable(folder.path(of: names.final))
             case .link: throw .link(folder.path(of: names.final))
@@ -127,6 +126,23 @@ extension PartFile {
             }
             throw .occupied(folder.path(of: names.final))
         }
+    }
+
+    /// Returns the policy for the file that has the final name now.
+    private func existing(_ terms: PublishTerms) -> ExistingPolicy {
+        let others = terms.existing.forOtherFiles(isUsersName: terms.isUsersName)
+        guard others != terms.existing, let file = try? folder.open(names.final, readOnly: true),
+            let mark = FinishedMark(of: file, boot: folder.boot(boot))
+        else { return others }
+        return (terms.link.map { mark.relation(to: $0) != .different } ?? mark.isOf(source)) ? terms.existing : others
+    }
+
+    /// Returns the status of the existing file that this file replaces, with the permission bits that this file keeps;
+    /// `nil` if it replaces none.
+    private func replacedFile(_ terms: PublishTerms) throws(TowlineError) -> FileStatus? {
+        guard existing(terms).replaces, var status = try folder.status(of: names.final) else { return nil }
+        if !terms.isUsersName { status.mode &= ~0o111 }
+        return status
     }
 
     /// Returns whether the existing file under `name` comes from the same URL and has the same bytes: another process

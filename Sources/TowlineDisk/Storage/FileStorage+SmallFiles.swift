@@ -53,7 +53,7 @@ extension FileStorage {
         guard try folder.status(of: part) == nil else { return nil }
         try file.write(bytes, at: 0)
         try FinishedMark.put(
-            on: file, source: small.source, length: Int64(bytes.count), modified: small.modified,
+            on: file, source: small.link.text, link: small.link, length: Int64(bytes.count), modified: small.modified,
             version: small.version, under: small.durable ? nil : folder.boot(boot))
         return file
     }

@@ -122,7 +122,7 @@ extension FileStorage {
     }
 
     package func prove(
-        _ place: Place, source: String, checksum: Checksum
+        _ place: Place, link: LinkIdentity, checksum: Checksum
     ) async throws(TowlineError) -> FileProof {
         let (folder, names) = try folders.enter(place)
         guard let file = try folder.open(names.final, readOnly: true) else { return .refuted(nil) }
@@ -137,7 +137,7 @@ extension FileStorage {
                 throw error
             }
             try flag.check(file.path)
-            let adopted = try self.finished.adopt(file, found, in: folder, named: names.final, source: source)
+            let adopted = try self.finished.adopt(file, found, in: folder, named: names.final, link: link)
             return adopted.map { .proven($0) } ?? .refuted(nil)
         }
     }
@@ -155,10 +155,8 @@ extension FileStorage {
             try finished.synchronize(scene.folder, naming: name)
             try journal.retire(as: .void)
             scene.close()
-            let source = contents.metadata.record.source
             return .finished(
-                PublishedFile(path: scene.folder.path(of: name), length: length),
-                source: PublishedSource { $0 == source })
+                PublishedFile(path: scene.folder.path(of: name), length: length), source: contents.metadata.source)
         }
         guard let part = scene.part else {
             scene.notices.append(
@@ -303,7 +301,8 @@ extension FileStorage {
             source: contents.metadata.record.source, boot: boot,
             reservation: rest(of: status, journal, contents, scene.folder) ?? space.watch())
         return OpenPart(
-            sink: sink, journal: journal, claims: journal.written, isDoubtful: isDoubtful, notices: scene.notices)
+            sink: sink, journal: journal, claims: journal.written, isDoubtful: isDoubtful,
+            source: contents.metadata.source, notices: scene.notices)
     }
 }
 

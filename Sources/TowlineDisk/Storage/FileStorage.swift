@@ -66,13 +66,13 @@ package final class FileStorage: Storage {
         return Array(bytes.prefix(count ?? 0))
     }
 
-    /// Removes the part file and the journal of an unfinished download from one of the URLs `sources`. Keeps those of
+    /// Removes the part file and the journal of an unfinished download from one of the URLs `links`. Keeps those of
     /// another download. Throws like `survey`, and if a file cannot be removed.
-    package func discard(_ place: Place, from sources: [String]) throws(TowlineError) {
+    package func discard(_ place: Place, from links: [LinkIdentity]) throws(TowlineError) {
         // The lock of the part file excludes downloads of other processes.
         guard case .unfinished(let open) = try survey(place), let part = open.sink as? PartFile else { return }
         // Another download may have started under the same name since this download ended.
-        if let journal = open.journal, !sources.contains(journal.record.source) { return part.close() }
+        if let source = open.source, links.allSatisfy({ source.relation(to: $0) == .different }) { return part.close() }
         try part.remove()
     }
 
@@ -99,22 +99,29 @@ package final class FileStorage: Storage {
 
     package func takeNotices(inDirectory directory: String) -> [String] { shortfalls.takeNotices(of: directory) }
 
-    package func find(source: String, inDirectory directory: String) -> Place? {
+    package func find(_ link: LinkIdentity, inDirectory directory: String) -> Place? {
         guard let folder = try? folders.folder(directory) else { return nil }
-        for name in folders.index(of: folder).names(of: source, read: { folders.listing(of: folder) }) {
+        var possible: Place?
+        for name in folders.index(of: folder).names(of: link.group, read: { folders.listing(of: folder) }) {
             let names = PlaceNames(final: name)
-            guard folders.source(of: names.journal, in: folder) == source, (try? folder.status(of: names.part)) != nil
+            guard let source = folders.metadata(of: names.journal, in: folder)?.source,
+                (try? folder.status(of: names.part)) != nil
             else { continue }
-            return Place(directory: directory, name: name)
+            let place = Place(directory: directory, name: name)
+            switch source.relation(to: link) {
+            case .same: return place
+            case .signedAgain, .unknown: possible = possible ?? place
+            case .different: break
+            }
         }
-        return nil
+        return possible
     }
 
     /// Returns whether the file under the final name is unchanged since Towline published it from one of the URLs
-    /// `sources`; `false` if it does not exist or another program created it. On a file system without extended
+    /// `links`; `false` if it does not exist or another program created it. On a file system without extended
     /// attributes, each file of `length` bytes counts as published. Throws if the directory or the file cannot be
     /// opened.
-    package func isPublished(_ place: Place, from sources: [String], length: Int64?) throws(TowlineError) -> Bool {
+    package func isPublished(_ place: Place, from links: [LinkIdentity], length: Int64?) throws(TowlineError) -> Bool {
         let folder = try folders.folder(place.directory)
         guard try folder.status(of: place.name)?.kind == .regular,
             let file = try folder.open(place.name, readOnly: true)
@@ -122,7 +129,7 @@ package final class FileStorage: Storage {
         let status = try file.status()
         if FinishedMark.isKept(by: file) {
             guard let mark = FinishedMark(of: file, boot: folder.boot(boot)) else { return false }
-            return !mark.isAdopted && sources.contains { mark.isOf($0) }
+            return !mark.isAdopted && links.contains { mark.relation(to: $0) != .different }
         }
         return status.size == length
     }
@@ -194,7 +201,7 @@ package final class FileStorage: Storage {
         if let file = try folder.createPart(names.part) { return file }
         // A caller that requires a free name has already checked the place; other callers check it here.
         guard !terms.requiresFreeName, let other = try folder.open(names.part), try other.lock(),
-            !FinishedMark.isUnfinished(other), folders.source(of: names.journal, in: folder) == nil,
+            !FinishedMark.isUnfinished(other), folders.metadata(of: names.journal, in: folder) == nil,
             try folder.names(other, names.part)
         else {
             throw .inUse(folder.path(of: names.part), by: "another process", systemError: EEXIST)
@@ -245,7 +252,8 @@ package final class FileStorage: Storage {
         // A download without a journal makes no claims, and `requiresFreeName` implies that no journal exists here.
         if terms.journaled || !terms.requiresFreeName { try retireStray(folder, names, terms, &displaced) }
         let journal =
-            terms.journaled ? try makeJournal(folder, names, record, part: file.status().identity, &displaced) : nil
+            terms.journaled
+            ? try makeJournal(folder, names, record, terms.link, part: file.status().identity, &displaced) : nil
         var reservation: SpaceReservation?
         do throws(TowlineError) {
             if terms.reservesSpace, let length = record.representation.completeLength {
@@ -258,7 +266,9 @@ package final class FileStorage: Storage {
             throw error
         }
         if isNamed, journal == nil { FinishedMark.putUnfinished(on: file) }
-        if journal != nil { folders.index(of: folder).add(record.source, names.final) }
+        if journal != nil {
+            folders.index(of: folder).add(terms.link?.group ?? LinkIdentity.group(of: record.source), names.final)
+        }
         let notices = displaced.notices
         displaced.notices = []
         let part = PartFile(
@@ -270,7 +280,7 @@ package final class FileStorage: Storage {
     /// Creates the journal under a temporary name, then renames it, so that the final name never has an incomplete
     /// journal. The caller must hold the part file's lock.
     private func makeJournal(
-        _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, part: FileIdentity,
+        _ folder: Folder, _ names: PlaceNames, _ record: DownloadRecord, _ link: LinkIdentity?, part: FileIdentity,
         _ displaced: inout Displaced
     ) throws(TowlineError) -> JournalFile {
         try folder.removeLeftover(names.newJournal, if: JournalFile.isLeftover)
@@ -279,7 +289,7 @@ package final class FileStorage: Storage {
         }
         do throws(TowlineError) {
             guard try file.lock() else { throw LockOwner.busy(file) }
-            let contents = try JournalFile.fill(file, record: record, part: part, boot: folder.boot(boot))
+            let contents = try JournalFile.fill(file, record: record, link: link, part: part, boot: folder.boot(boot))
             guard try folder.rename(names.newJournal, to: names.journal) else {
                 throw .inUse(folder.path(of: names.journal), by: "another process", systemError: EEXIST)
             }

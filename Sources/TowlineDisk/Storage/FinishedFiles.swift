@@ -31,16 +31,16 @@ struct FinishedFiles: Sendable {
         }
         return .finished(
             PublishedFile(path: file.path, length: status.size, modified: mark.modified, version: mark.server),
-            source: PublishedSource { mark.isOf($0) })
+            source: StoredSource { mark.relation(to: $0) })
     }
 
-    /// Stores a mark (an extended attribute) in a file whose checksum was verified: it states that the file came from
-    /// the URL `source`.
+    /// Stores a mark (an extended attribute) in a file whose checksum was verified: it states that the file came from a
+    /// URL.
     ///
     /// - Parameter found: the status of the file before it was read.
     /// - Returns: `nil` if the file changed meanwhile.
     func adopt(
-        _ file: Descriptor, _ found: FileStatus, in folder: Folder, named name: String, source: String
+        _ file: Descriptor, _ found: FileStatus, in folder: Folder, named name: String, link: LinkIdentity
     ) throws(TowlineError) -> PublishedFile? {
         // The bytes must be durable before the mark that vouches for them.
         try file.synchronizeAll()
@@ -48,7 +48,7 @@ struct FinishedFiles: Sendable {
         guard try file.status().isUnchanged(since: found), try folder.names(file, name) else { return nil }
         // An existing mark keeps its source.
         let mark =
-            FinishedMark(of: file, boot: folder.boot(boot)) ?? FinishedMark(adopted: found, source: source)
+            FinishedMark(of: file, boot: folder.boot(boot)) ?? FinishedMark(adopted: found, link: link)
         (mark.lasting ?? mark).store(in: file)
         try file.synchronizeAll()
         try synchronize(folder, naming: name)

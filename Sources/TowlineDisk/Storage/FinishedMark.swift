@@ -17,6 +17,9 @@ internal import TowlineCore
 /// A file that was published without syncing has 56 bytes and its own version: the last 16 bytes identify the boot in
 /// which the mark is valid. A power loss may destroy the file's bytes and keep the mark.
 ///
+/// The bit `linkBit` means that a salted digest of the source URL follows (`LinkDigest`), after its length (1 byte). It
+/// tells apart URLs that are equal without their secrets.
+///
 /// The bit `versionBit` means that the fields of `PublishedVersion` follow: the digest of the URL that responded (4
 /// bytes), 1 if the modification time is from the server (1 byte), and the entity tag.
 ///
@@ -31,10 +34,11 @@ struct FinishedMark: Equatable, Sendable {
     private static let refutedVersion: UInt64 = 5
     private static let pendingBit: UInt64 = 1 << 8
     private static let versionBit: UInt64 = 1 << 9
+    private static let linkBit: UInt64 = 1 << 10
     /// The maximum length in bytes of an entity tag in a mark (the extended attribute of a finished file); longer ones
     /// are not stored.
     private static let longestTag = 256
-    private static let longest = 56 + 5 + longestTag
+    private static let longest = 56 + 1 + LinkDigest.longest + 5 + longestTag
     /// The maximum length in bytes of an extended attribute that needs no block of its own on ext4 with the usual
     /// inodes of 256 bytes. The marks (attributes) of small finished files omit an unneeded entity tag to stay within
     /// it.
@@ -42,6 +46,8 @@ struct FinishedMark: Equatable, Sendable {
 
     /// The first half of the SHA-256 of the URL that the marked file came from, to recognize the same download again.
     let sourceDigest: [UInt8]
+    /// The salted digest of that URL; `nil` if the URL needs none, or an older version of Towline wrote the mark.
+    private(set) var link: LinkDigest?
     /// The length of the file in bytes when it finished. With another length, the file was changed and the mark is
     /// ignored.
     let length: Int64
@@ -61,8 +67,11 @@ struct FinishedMark: Equatable, Sendable {
     /// `true` if the file does not have its final name yet, according to this mark (an extended attribute).
     private(set) var isPending = false
 
-    init(source: String, length: Int64, modified: Int64, under boot: BootIdentity?) {
+    init(
+        source: String, link: LinkIdentity? = nil, length: Int64, modified: Int64, under boot: BootIdentity?
+    ) {
         sourceDigest = FinishedMark.digest(source)
+        self.link = link.flatMap { LinkDigest(of: $0) }
         self.length = length
         self.modified = modified
         self.boot = boot
@@ -77,9 +86,10 @@ struct FinishedMark: Equatable, Sendable {
     }
 
     /// Creates the mark (an extended attribute) of a durable file that another program created, and that a checksum
-    /// verified to be the file at the URL `source`.
-    init(adopted file: FileStatus, source: String) {
-        self.init(file, source: source, version: FinishedMark.adoptedVersion)
+    /// verified to be the file at a URL.
+    init(adopted file: FileStatus, link: LinkIdentity) {
+        self.init(file, source: link.text, version: FinishedMark.adoptedVersion)
+        self.link = LinkDigest(of: link)
     }
 
     /// Reads the mark (the extended attribute of a finished file). Returns `nil` if the file has no valid mark, if it
@@ -94,10 +104,17 @@ struct FinishedMark: Equatable, Sendable {
         var bytes = [UInt8](repeating: 0, count: FinishedMark.longest)
         let size = FinishedMark.read(file, into: &bytes) ?? 0
         let stored = bytes.load(UInt64.self, at: 0)
-        let written = stored & ~(FinishedMark.pendingBit | FinishedMark.versionBit)
+        let written = stored & ~(FinishedMark.pendingBit | FinishedMark.versionBit | FinishedMark.linkBit)
         isPending = stored & FinishedMark.pendingBit != 0
         let count = written == FinishedMark.fleetingVersion ? 56 : 40
-        guard stored & FinishedMark.versionBit == 0 ? size == count : size >= count + 5 else { return nil }
+        var end = count
+        if stored & FinishedMark.linkBit != 0 {
+            guard size > count, size > count + Int(bytes[count]) else { return nil }
+            end += 1 + Int(bytes[count])
+            link = LinkDigest(stored: bytes[(count + 1)..<end])
+            guard link != nil else { return nil }
+        }
+        guard stored & FinishedMark.versionBit == 0 ? size == end : size >= end + 5 else { return nil }
         version = written == FinishedMark.fleetingVersion ? FinishedMark.version : written
         switch (count, written) {
         case (40, FinishedMark.version), (40, FinishedMark.adoptedVersion), (40, FinishedMark.refutedVersion): break
@@ -112,7 +129,7 @@ struct FinishedMark: Equatable, Sendable {
         length = bytes.load(Int64.self, at: 24)
         modified = bytes.load(Int64.self, at: 32)
         guard length == status.size, modified == status.modifiedSeconds else { return nil }
-        if size > count { server = PublishedVersion(stored: bytes[count..<size]) }
+        if size > end { server = PublishedVersion(stored: bytes[end..<size]) }
     }
 
     /// Reads the extended attribute that contains the mark of a finished file into `bytes`. Returns its length, or
@@ -203,8 +220,14 @@ struct FinishedMark: Equatable, Sendable {
         return mark
     }
 
-    /// Returns whether the marked file came from the URL `source`, by a comparison of digests of the URL.
+    /// Returns whether the marked file came from a URL that is equal to `source` without its secrets, by a comparison of
+    /// digests.
     func isOf(_ source: String) -> Bool { sourceDigest == FinishedMark.digest(source) }
+
+    /// Returns the relation of a URL to the URL of the marked file.
+    func relation(to link: LinkIdentity) -> LinkRelation {
+        link.relation(stored: self.link?.match(link), hasSameText: isOf(link.text), hasSameGroup: false)
+    }
 
     /// Sets the server's modification time on a file, if given, and stores and returns the mark (an extended attribute
     /// that shows that the file is finished). Throws if the time cannot be set, unless the file system does not support
@@ -214,8 +237,8 @@ struct FinishedMark: Equatable, Sendable {
     /// - Parameter isPending: `true` if the file has the name of a part file and no journal.
     @discardableResult
     static func put(
-        on file: Descriptor, source: String, length: Int64, modified date: Int64?, version: PublishedVersion? = nil,
-        under boot: BootIdentity?, isPending: Bool = false
+        on file: Descriptor, source: String, link: LinkIdentity? = nil, length: Int64, modified date: Int64?,
+        version: PublishedVersion? = nil, under boot: BootIdentity?, isPending: Bool = false
     ) throws(TowlineError) -> FinishedMark {
         var date = date
         if let wanted = date {
@@ -232,12 +255,12 @@ struct FinishedMark: Equatable, Sendable {
         // A file system with attributes keeps whole seconds for dates until 2038 at least; it may clamp other dates.
         var modified = date ?? -1
         if !(0...Int64(Int32.max)).contains(modified) { modified = try file.status().modifiedSeconds }
-        var mark = FinishedMark(source: source, length: length, modified: modified, under: boot)
+        var mark = FinishedMark(source: source, link: link, length: length, modified: modified, under: boot)
         mark.isPending = isPending
         mark.server = version
         mark.server?.isDated = date == modified
         // Small files are numerous, and the date is enough to validate them.
-        if length <= SmallFilePolicy.longest, date == modified, mark.bytes.count > longestInInode {
+        if mark.link == nil, length <= SmallFilePolicy.longest, date == modified, mark.bytes.count > longestInInode {
             mark.server?.entityTag = nil
         }
         mark.store(in: file)
@@ -254,6 +277,7 @@ struct FinishedMark: Equatable, Sendable {
         var number = boot == nil ? version : FinishedMark.fleetingVersion
         if isPending { number |= FinishedMark.pendingBit }
         if server != nil { number |= FinishedMark.versionBit }
+        if link != nil { number |= FinishedMark.linkBit }
         bytes.append(number: number)
         bytes += sourceDigest
         bytes.append(number: length)
@@ -261,6 +285,10 @@ struct FinishedMark: Equatable, Sendable {
         if let boot {
             bytes.append(number: boot.high)
             bytes.append(number: boot.low)
+        }
+        if let link {
+            bytes.append(UInt8(link.bytes.count))
+            bytes += link.bytes
         }
         if let server {
             bytes.append(number: server.location)

@@ -35,7 +35,7 @@ struct SmallFileRun {
         var place: Place
         /// The file name from the URL, which the response must confirm; `nil` if the user chose a name.
         var nameOfURL: String?
-        let source: String
+        let link: LinkIdentity
 
         /// Returns the decision about how to handle the response (its verdict) if the only event is that the response
         /// arrived completely; otherwise `nil`.
@@ -130,11 +130,11 @@ struct SmallFileRun {
         guard isPlain, case .file(let directory, let name) = item.options.target else { return nil }
         let terms = TransferTerms(item.options)
         guard SmallFilePolicy.suffices(for: terms) else { return nil }
-        let source = item.options.url.withoutSecrets
+        let link = LinkIdentity(item.options.url)
         let number = name == nil ? item.nameNumber.load(ordering: .relaxed) : 0
         let place = Place(directory: directory, name: name ?? terms.nameOfURL).numbered(number)
         // This also reads the directory, unless that was done recently.
-        let begun = services.storage.find(source: source, inDirectory: directory)
+        let begun = services.storage.find(link, inDirectory: directory)
         guard name != nil || begun == nil,
             item.isNameVacant.exchange(false, ordering: .relaxed) || services.storage.seemsVacant(place)
         else { return nil }
@@ -151,7 +151,7 @@ struct SmallFileRun {
         return Request(
             writer: launch(plan, hostCeiling: host.ceiling), startedAt: startedAt, answersBefore: host.answers,
             admission: sharing == .none ? origin : nil, place: place,
-            nameOfURL: name == nil ? terms.nameOfURL : nil, source: source
+            nameOfURL: name == nil ? terms.nameOfURL : nil, link: link
         )
     }
 
@@ -258,14 +258,13 @@ struct SmallFileRun {
     ) async throws(TowlineError) -> SmallFileOutcome {
         let (place, writer) = (request.place, request.writer)
         leave(request)
-        let identity = item.options.url.query == nil ? request.source : item.options.url.requestText
-        guard services.places.take(place, by: identity) else { return .declined }
+        guard services.places.take(place, by: request.link.exact) else { return .declined }
         defer { services.places.leave(place) }
         services.names?.decided(item.number)
         observer.progressed(TransferSnapshot(of: facts, name: place.name, sharing: writer.plan.sharing))
         let outcome = try await services.storage.publishAtOnce(
             SmallFile(
-                body: writer, source: request.source,
+                body: writer, link: request.link,
                 modified: facts.representation.lastModified?.secondsSince1970,
                 version: PublishedVersion(of: facts.representation, from: writer.plan.url.withoutSecrets),
                 durable: item.options.durable), at: place)

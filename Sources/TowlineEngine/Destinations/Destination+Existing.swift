@@ -3,7 +3,14 @@ internal import TowlineCore
 /// The functions of `Destination` that decide about an existing file with the download's final name: it may be the
 /// requested file, or another one that must be kept, replaced or avoided.
 extension Destination {
-    private var policy: DestinationPolicy { .init(existing: options.existing, hasChecksum: options.checksum != nil) }
+    private func policy(for place: Place) -> DestinationPolicy {
+        DestinationPolicy(
+            existing: options.existing, hasChecksum: options.checksum != nil,
+            isUsersName: options.isUsersName(place.name, nameOfURL: key.nameOfURL))
+    }
+
+    /// `true` if the user chose the name of the file.
+    var isUsersName: Bool { place.map { options.isUsersName($0.name, nameOfURL: key.nameOfURL) } ?? true }
 
     /// Decides about an existing file with the final name: sets `outcome` (no download is needed), `proof` (its
     /// checksum must be computed) or `compared` (the server is asked for a newer version), throws, or does nothing if
@@ -17,9 +24,10 @@ extension Destination {
         _ occupant: DestinationPolicy.Occupant, _ place: Place, _ file: PublishedFile?, offered plan: PreparePlan?
     ) throws(TowlineError) {
         let isRefuted = refuted.contains(place)
+        let policy = policy(for: place)
         let mayReplace = [.fail, .overwrite, .update].contains(options.existing)
         if mayReplace, occupant != .finished(isThis: true) || isRefuted {
-            try services.storage.checkReplaceable(place, isReplaced: options.existing.replaces)
+            try services.storage.checkReplaceable(place, isReplaced: policy.forOtherFiles.replaces)
         }
         switch policy.step(for: occupant, isRefuted: isRefuted) {
         case .keep: outcome = file.map { .alreadyThere($0) }
@@ -33,33 +41,37 @@ extension Destination {
                 prove(place, file, plan, isKnown: false)
             }
         case .refuse:
-            throw TowlineError(
-                .destinationExists,
-                "\(place.path) already exists and is not known to come from this URL, so it was not replaced."
-                    + " Remove the file, or \(Remedy.existing)")
+            guard policy.existing != policy.forOtherFiles else { throw .occupied(place) }
+            trace(
+                "the server chose the name \(place.name), and that file is not marked as a download of this URL"
+                    + " -> do not \(options.existing.rawValue) the file")
+            throw .occupiedUnderServersName(place, key.link, options.existing)
         case .download, .resume, .resumeIfNameIsFree, .replaceUnfinished: break
         }
     }
+
+    func trace(_ text: @autoclosure () -> String) { if services.traces { observer?.traced(text()) } }
 
     /// Decides whether this download must not resume the unfinished download `part`, because of its URL or an existing
     /// file with the final name. If so, closes it and returns `true`; throws if its files prevent this download.
     func leaves(_ part: OpenPart, at place: Place, _ plan: PreparePlan?) throws(TowlineError) -> Bool {
         do throws(TowlineError) {
-            switch policy.step(for: .unfinished(isOurs: isOurs(part))) {
+            switch policy(for: place).step(for: .unfinished(isOurs: isOurs(part))) {
             case .replaceUnfinished:
                 // The first response replaces it.
                 if plan == nil { part.sink.close() }
                 return plan == nil
             case .resumeIfNameIsFree: break
             case .resume: return false
-            default: throw Self.anothers(part, at: place)
+            default: throw .otherDownload(part, at: place)
             }
-            switch try services.storage.survey(named: place, for: source) {
+            switch try services.storage.survey(named: place, for: key.link.text) {
             case .nothing, .unfinished: return false
             case .finished(let file, let origin):
-                // Without its secrets, the URL may be that of another file. The first response shows that.
-                if plan == nil, origin == source, options.url.isAmbiguousWithoutSecrets { return false }
-                let isThis = origin == source && (plan.map { isOffered(file, $0.representation) } ?? true)
+                // The first response shows whether the server has this file.
+                if plan == nil, [.signedAgain, .unknown].contains(origin.relation(to: key.link)) { return false }
+                let isThis = isThis(file, origin, plan?.representation)
+                if isThis, options.existing.replaces { return false }
                 try decide(.finished(isThis: isThis), place, file, offered: plan)
             case .occupied(let file): try decide(.other(isFile: file != nil), place, file, offered: plan)
             }
@@ -72,26 +84,57 @@ extension Destination {
         return true
     }
 
-    private static func anothers(_ part: OpenPart, at place: Place) -> TowlineError {
-        let other = part.journal?.record.source ?? ""
-        return TowlineError(
-            .destinationExists,
-            "\(place.name).tow is an unfinished download of another URL (\(other)). \(Remedy.anotherName.sentence);"
-                + " to resume the other download, \(Remedy.checksum) or \(Remedy.unsafeResume);"
-                + " to replace it, \(Remedy.overwriting)")
-    }
-
     private func prove(_ place: Place, _ file: PublishedFile?, _ plan: PreparePlan?, isKnown: Bool) {
         guard let file, let checksum = options.checksum else { return }
         proof = Proof(place: place, checksum: checksum, length: file.length, plan: plan, isKnown: isKnown)
     }
 
-    /// Returns whether a finished file from this URL is the version that the server offers now. If the URL contains
-    /// secrets, which are not stored and may select the file, length and date must also be equal.
-    func isOffered(_ file: PublishedFile, _ offered: Representation) -> Bool {
-        guard options.url.isAmbiguousWithoutSecrets else { return true }
-        guard file.length == offered.completeLength, let modified = offered.lastModified else { return false }
-        return file.modified == modified.secondsSince1970
+    /// Returns whether a finished file is a finished download of this URL. If its URL may be that of another file, the
+    /// response must prove the equality. `update` and `overwrite` need no proof for a link that is signed again.
+    ///
+    /// - Parameter offered: the metadata in the response; `nil` before the first response.
+    func isThis(_ file: PublishedFile, _ origin: StoredSource, _ offered: Representation?) -> Bool {
+        switch origin.relation(to: key.link) {
+        case .same: true
+        case .signedAgain where options.existing.replaces: true
+        case .signedAgain, .unknown: offered.map { file.isProven(by: $0) } ?? false
+        case .different: false
+        }
+    }
+
+    /// Returns the relation of this URL to that of an unfinished download.
+    func relation(to part: OpenPart) -> LinkRelation { part.source?.relation(to: key.link) ?? .same }
+
+    /// Returns whether an unfinished download must not be resumed because it is of another URL, or because a response
+    /// (`offered`) shows that it is of another file.
+    func isOther(_ part: OpenPart, at place: Place, _ offered: Representation) -> Bool {
+        switch relation(to: part) {
+        case .same: return false
+        case .different: return true
+        case .signedAgain, .unknown:
+            guard !options.vouchesForPart, let known = part.journal?.record.representation else { return false }
+            return changes.otherParts.contains(place) || !ContinuationPolicy.mayContinue(known, with: offered)
+        }
+    }
+
+    /// Closes an unfinished download that proved to be of another file, and keeps its files. Throws if the user chose
+    /// the file name, which that download has.
+    func leaveOther(_ old: OpenPart, at place: Place) throws(TowlineError) {
+        guard case .file(_, nil) = options.target else { throw .otherDownload(old, at: place) }
+        tell(.info, .disk, "\(place.name).tow is of another file and stays. This download gets another name")
+        if let part = release() { part.sink.close() }
+        changes.otherParts.append(place)
+        changes.replacements += 1
+        changes.isGuess = false
+    }
+
+    /// Removes the record of bytes that proved wrong. If the part file may be that of another file, the download fails
+    /// instead, and the part file stays.
+    func withdraw(_ range: ByteRange) {
+        storing { () throws(TowlineError) in
+            if changes.isGuess, let part, let place { throw .otherDownload(part, at: place) }
+            try part?.journal?.withdraw(range)
+        }
     }
 
     /// Returns the finished file of an earlier run of this download that got a numbered name, as in `NAME (1)`, because
@@ -99,15 +142,12 @@ extension Destination {
     func finishedBefore(
         besides place: Place, _ plan: PreparePlan?
     ) throws(TowlineError) -> (PublishedFile, Place)? {
-        // Without its secrets, the URL may be that of another file. The first response shows that.
-        guard plan != nil || !options.url.isAmbiguousWithoutSecrets else { return nil }
         for number in 1..<Self.mostNumbered {
             let other = Place(directory: place.directory, name: SafeFileName.numbered(place.name, number))
-            switch try services.storage.survey(named: other, for: source) {
+            switch try services.storage.survey(named: other, for: key.link.text) {
             case .nothing: return nil
             case .finished(let file, let origin):
-                let isThis = origin == source && plan.map { isOffered(file, $0.representation) } ?? true
-                if isThis, !refuted.contains(other) { return (file, other) }
+                if isThis(file, origin, plan?.representation), !refuted.contains(other) { return (file, other) }
             case .occupied, .unfinished: break
             }
         }
@@ -116,7 +156,7 @@ extension Destination {
 
     /// Makes the first request conditional on a newer version than the existing `file` (`ExistingPolicy.update`). If a
     /// response exists already (`plan`), compares the file with that response instead.
-    private func compare(_ file: PublishedFile, at place: Place, _ plan: PreparePlan?) {
+    func compare(_ file: PublishedFile, at place: Place, _ plan: PreparePlan?) {
         var present = ExistingFile(length: file.length, modified: file.modified ?? 0, version: file.version)
         let first = services.storage.firstBytes(of: place)
         present.kind = first.isEmpty ? nil : ContentKind(firstBytes: first)

@@ -11,7 +11,7 @@ extension Destination {
     func openNumbered(
         _ directory: String, _ plan: PreparePlan, isAtHand: Bool
     ) throws(TowlineError) -> Preparation {
-        let (plain, own) = (Place(directory: directory, name: plan.fileName), key.identity)
+        let (plain, own) = (Place(directory: directory, name: plan.fileName), key.link.exact)
         var number = plan.fileName == key.nameOfURL ? nameNumber : reservedNumber(plain, after: nil)
         while number < Self.mostNumbered {
             let place = plain.numbered(number)
@@ -61,6 +61,6 @@ extension Destination {
 extension NameBoard.Terms {
     init(_ options: DownloadOptions) {
         self.init(
-            source: options.url.withoutSecrets, passesFiles: options.existing == .rename && options.checksum == nil)
+            link: LinkIdentity(options.url), passesFiles: options.existing == .rename && options.checksum == nil)
     }
 }

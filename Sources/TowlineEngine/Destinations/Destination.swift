@@ -49,14 +49,18 @@ final class Destination {
         var replacements = 0
         /// The path of a complete file with a wrong checksum that was kept under another name; `nil` without one.
         var badPath: String?
+        /// `true` if the URL of the part file may be that of another file (`LinkRelation`). Its bytes and its journal
+        /// then stay if the server shows another file.
+        var isGuess = false
+        /// The locations of part files that proved to be of other files.
+        var otherParts: [Place] = []
     }
 
     let options: DownloadOptions
     let services: TransferServices
     let mailbox: TransferMailbox
-    /// The texts that identify this download: the user's URL without secrets, the URL with secrets (for `PlaceBoard`),
-    /// and the file name in the URL.
-    let key: (source: String, identity: String, nameOfURL: String)
+    /// The identity of this download: the user's URL, and the file name in the URL.
+    let key: (link: LinkIdentity, nameOfURL: String)
     /// The download's entry in the list of a batch; `nil` outside a batch.
     let item: BatchRoster.Item?
     weak var observer: (any TransferObserver)?
@@ -68,7 +72,7 @@ final class Destination {
     /// exists.
     private(set) var record: DownloadRecord?
     private(set) var place: Place?
-    private(set) var changes = Changes()
+    var changes = Changes()
     /// A directory and file name where no file existed, and the time of that check, so that the part file can be
     /// created there without another check; `nil` if none is known.
     private var vacancy: (place: Place, seen: Duration)?
@@ -91,12 +95,9 @@ final class Destination {
         self.mailbox = mailbox
         self.observer = observer
         self.item = item
-        let (url, source) = (options.url, options.url.withoutSecrets)
-        // Without a query, in which the secrets are, both texts are the same.
-        key = (source, url.query == nil ? source : url.requestText, nameOfURL)
+        key = (LinkIdentity(options.url), nameOfURL)
     }
 
-    var source: String { key.source }
     var isNew: Bool { changes.isNew }
     var replacements: Int { changes.replacements }
     var badPath: String? { changes.badPath }
@@ -134,7 +135,7 @@ final class Destination {
     func survey(_ directory: String, _ name: String?) throws(TowlineError) -> HeldDownload? {
         let known = name.map { Place(directory: directory, name: $0) }
         let guess = Place(directory: directory, name: key.nameOfURL).numbered(known == nil ? nameNumber : 0)
-        let begun = known == nil ? services.storage.find(source: source, inDirectory: directory) : nil
+        let begun = known == nil ? services.storage.find(key.link, inDirectory: directory) : nil
         let candidate = known ?? begun ?? guess
         if known == nil, begun == nil, services.storage.seemsVacant(guess) {
             vacancy = (guess, services.now)
@@ -152,8 +153,8 @@ final class Destination {
             tell(notices)
             vacancy = (candidate, services.now)
         case .unfinished(let part):
-            guard known != nil || part.journal?.record.source == source else {
-                // The download of another URL; the name of this one is not known yet.
+            guard known != nil || relation(to: part) == .same else {
+                // The download of another URL, or possibly of another file. The first response shows that.
                 part.sink.close()
                 return nil
             }
@@ -164,18 +165,24 @@ final class Destination {
             }
             return try take(part, at: candidate)
         case .finished(let file, let origin):
-            if origin == source {
-                // Without its secrets, the URL may be that of another file. The first response shows that.
-                if !options.url.isAmbiguousWithoutSecrets {
-                    try decide(.finished(isThis: true), candidate, file, offered: nil)
-                }
-            } else if known != nil {
+            switch origin.relation(to: key.link) {
+            case .same: try decide(.finished(isThis: true), candidate, file, offered: nil)
+            // The first response shows whether the server has this file.
+            case .signedAgain, .unknown: break
+            case .different where known != nil:
                 try decide(.finished(isThis: false), candidate, file, offered: nil)
-            } else if services.names == nil, let (file, numbered) = try finishedBefore(besides: candidate, nil) {
-                try decide(.finished(isThis: true), numbered, file, offered: nil)
+            case .different:
+                if services.names == nil, let (file, numbered) = try finishedBefore(besides: candidate, nil) {
+                    try decide(.finished(isThis: true), numbered, file, offered: nil)
+                }
             }
         case .occupied(let file):
-            if known != nil { try decide(.other(isFile: file != nil), candidate, file, offered: nil) }
+            if known != nil {
+                try decide(.other(isFile: file != nil), candidate, file, offered: nil)
+            } else if options.existing == .update, let file {
+                // An error with status 200 must not replace the file.
+                compare(file, at: candidate, nil)
+            }
         }
         return nil
     }
@@ -184,30 +191,26 @@ final class Destination {
     /// this process or another one is using it.
     private func look(at place: Place) throws(TowlineError) -> Survey {
         do throws(TowlineError) {
-            return try services.storage.survey(place, for: source, allowsCopies: options.allowsUntrustedBytes)
+            return try services.storage.survey(place, for: key.link.text, allowsCopies: options.allowsUntrustedBytes)
         } catch {
             guard error.code == .destinationBusy, services.places.user(of: place) != nil else { throw error }
-            throw Self.askedForTwice(place)
+            throw .askedForTwice(place)
         }
-    }
-
-    private static func askedForTwice(_ place: Place) -> TowlineError {
-        TowlineError(
-            .destinationBusy, "\(place.path) is already the destination of a running download. Choose another name")
     }
 
     /// Opens the unfinished download `part`, which this process has locked, to resume it. Returns its bytes; `nil` if
     /// it is not resumed.
     private func take(_ part: OpenPart, at place: Place) throws(TowlineError) -> HeldDownload? {
         hold(place, part)
-        services.places.occupy(place, by: key.identity)
+        services.places.occupy(place, by: key.link.exact)
         tell(part.notices)
         if options.reservesSpace { try part.sink.promiseSpace() }
         guard let journal = part.journal else {
             return HeldDownload(representation: Representation(), written: ByteRangeSet())
         }
         defer { adopt(journal) }
-        let isMoved = journal.record.source != source
+        let isMoved = relation(to: part) != .same
+        changes.isGuess = isMoved && !options.vouchesForPart
         if isMoved, isOurs(part) {
             tell(.info, .disk, "\(place.name).tow came from another URL. Resuming if the new URL has the same file")
         }
@@ -236,9 +239,8 @@ final class Destination {
     /// Returns whether this download may resume an unfinished one: it is from the same URL, or the user allowed another
     /// URL (`DownloadOptions.ownsPart`).
     func isOurs(_ part: OpenPart) -> Bool {
-        guard let other = part.journal?.record.source else { return true }
-        let isVouchedFor = options.checksum != nil || options.allowsUnsafeResume || options.ownsPart
-        return ContinuationPolicy.isSame(other, as: options.url, isVouchedFor: isVouchedFor)
+        guard let other = part.journal?.record.source, relation(to: part) == .different else { return true }
+        return ContinuationPolicy.isSame(other, as: options.url, isVouchedFor: options.vouchesForPart)
     }
 
     // MARK: The first response
@@ -248,8 +250,11 @@ final class Destination {
     /// - Parameter isAtHand: `true` if the whole body is in memory.
     func prepare(_ plan: PreparePlan, isAtHand: Bool) throws(TowlineError) -> Preparation {
         if plan.isReplacement, let old = part, let place {
-            try replace(old, at: place, plan)
-            return .ready
+            guard changes.isGuess else {
+                try replace(old, at: place, plan)
+                return .ready
+            }
+            try leaveOther(old, at: place)
         }
         guard case .file(let directory, let name) = options.target else { return .ready }
         if let name {
@@ -270,7 +275,8 @@ final class Destination {
         case .nothing(let notices):
             tell(notices)
         case .unfinished(let part):
-            if mayYield, let journal = part.journal, journal.record.source != source {
+            if mayYield, isOther(part, at: place, plan.representation) {
+                trace("\(place.name).tow is of another URL or of another file -> use another name")
                 part.sink.close()
                 return nil
             }
@@ -283,8 +289,7 @@ final class Destination {
             }
             return .resume(held)
         case .finished(let file, let origin):
-            // A link with other secrets is a download to update, too.
-            let isThis = origin == source && (options.existing == .update || isOffered(file, plan.representation))
+            let isThis = isThis(file, origin, plan.representation)
             if !isThis, mayYield { return nil }
             try decide(.finished(isThis: isThis), place, file, offered: plan)
         case .occupied(let file):
@@ -317,7 +322,7 @@ final class Destination {
     ) throws(TowlineError) {
         let fresh = newRecord(plan, at: place, generation: 1)
         // Take the place before a lockable file exists: two transfers of this process may get here at once.
-        guard services.places.take(place, by: key.identity) else { throw Self.askedForTwice(place) }
+        guard services.places.take(place, by: key.link.exact) else { throw .askedForTwice(place) }
         do throws(TowlineError) {
             var terms = terms(plan)
             terms.requiresFreeName = requiresFreeName
@@ -344,7 +349,7 @@ final class Destination {
 
     private func newRecord(_ plan: PreparePlan, at place: Place, generation: UInt32) -> DownloadRecord {
         var record = DownloadRecord(
-            source: source, resolved: plan.resolved.withoutSecrets, name: place.name,
+            source: key.link.text, resolved: plan.resolved.withoutSecrets, name: place.name,
             representation: plan.representation, checksums: plan.checksums, generation: generation,
             lacksRanges: plan.lacksRanges, publicAddressesOnly: options.connection.publicAddressesOnly,
             mayBePlain: options.mayBringPlainBytes)
@@ -354,7 +359,9 @@ final class Destination {
 
     private func terms(_ plan: PreparePlan) -> CreateTerms {
         let isSmall = (plan.representation.completeLength ?? .max) <= SmallFilePolicy.longest
-        return CreateTerms(journaled: !isSmall, reservesSpace: options.reservesSpace)
+        var terms = CreateTerms(journaled: !isSmall, reservesSpace: options.reservesSpace)
+        terms.link = key.link
+        return terms
     }
 
     // MARK: Later

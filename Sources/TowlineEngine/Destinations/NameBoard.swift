@@ -9,8 +9,8 @@ import Synchronization
 final class NameBoard: Sendable {
     /// The properties of a download that decide which number its file gets if files named `NAME (N)` exist on disk.
     struct Terms {
-        /// The URL of the download without secrets, which is compared with the URL of a finished file.
-        let source: String
+        /// The URL of the download, which is compared with the URL of a finished file.
+        let link: LinkIdentity
         /// `true` to skip a number if a file that is not a finished download has the numbered name. Otherwise that
         /// number is used, and the download decides about the file.
         let passesFiles: Bool
@@ -22,7 +22,7 @@ final class NameBoard: Sendable {
         var next = 0
         /// The numbers that were skipped because finished downloads from other URLs have them, with the URLs of those
         /// files.
-        var passed: [(number: Int, source: PublishedSource)] = []
+        var passed: [(number: Int, source: StoredSource)] = []
     }
 
     /// The order in which the downloads of the batch get names from the server: by their positions in the list.
@@ -65,7 +65,7 @@ final class NameBoard: Sendable {
             if names.count >= Self.mostNames { names = [:] }
             var numbers = names[place.hashValue] ?? Numbers()
             defer { names[place.hashValue] = numbers }
-            if !isAgain, let own = numbers.passed.first(where: { $0.source == terms.source }) {
+            if !isAgain, let own = numbers.passed.first(where: { $0.source.relation(to: terms.link) == .same }) {
                 return Reservation(number: own.number)
             }
             while numbers.next < most {
@@ -74,7 +74,7 @@ final class NameBoard: Sendable {
                 if storage.seemsVacant(candidate) { return Reservation(number: numbers.next, isVacant: true) }
                 // Survey for no source, so that nothing is synced: only the name matters here.
                 switch try? storage.survey(named: candidate, for: "") {
-                case .finished(_, let source)? where !(source == terms.source):
+                case .finished(_, let source)? where source.relation(to: terms.link) == .different:
                     numbers.passed.append((numbers.next, source))
                 case .occupied? where numbers.next > 0 || terms.passesFiles: break
                 default: return Reservation(number: numbers.next)

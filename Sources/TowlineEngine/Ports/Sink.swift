@@ -111,6 +111,9 @@ package protocol PipeSink: Sink {
 package struct PublishTerms: Sendable {
     /// The rule if another file already has the final name: keep that file, replace it, or number the new one.
     package var existing: ExistingPolicy
+    /// `true` if the user chose the file name. A name that the server chose replaces only a finished file of the same
+    /// URL, and the new file does not keep the executable bits of that file.
+    package var isUsersName: Bool
     /// `true` to wait until the file is on stable storage (synced to disk) before the publishing ends.
     package var durable: Bool
     /// The complete length of the file in bytes.
@@ -119,12 +122,17 @@ package struct PublishTerms: Sendable {
     package var modified: Int64?
     /// The ETag and the date that the server sent, stored with the file for later comparison; `nil` to store none.
     package var version: PublishedVersion?
+    /// The URL of the download, whose salted digest is stored with the file if necessary; `nil` to store none.
+    package var link: LinkIdentity?
 
     /// Creates the options for giving a complete file its final name.
     package init(
-        existing: ExistingPolicy, durable: Bool, length: Int64, modified: Int64?, version: PublishedVersion? = nil
+        existing: ExistingPolicy, isUsersName: Bool = true, durable: Bool, length: Int64, modified: Int64?,
+        link: LinkIdentity? = nil, version: PublishedVersion? = nil
     ) {
+        self.link = link
         self.existing = existing
+        self.isUsersName = isUsersName
         self.durable = durable
         self.length = length
         self.modified = modified
@@ -154,6 +162,16 @@ package struct PublishedFile: Hashable, Sendable {
         self.modified = modified
         self.version = version
         self.isForeign = isForeign
+    }
+}
+
+extension PublishedFile {
+    /// Returns whether the file has the length and the strong validator of a response, so that both are the same file
+    /// even if their URLs may be those of different files.
+    func isProven(by offered: Representation) -> Bool {
+        guard length == offered.completeLength, let version, case .strong = offered.validator else { return false }
+        if let mine = version.entityTag, let theirs = offered.entityTag { return mine.matchesStrongly(theirs) }
+        return version.isDated && modified == offered.lastModified?.secondsSince1970
     }
 }
 

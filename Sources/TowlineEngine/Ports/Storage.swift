@@ -20,9 +20,10 @@ package protocol Storage: AnyObject, Sendable {
     /// Returns the first bytes of the file with the final name, at most 512; empty if it cannot be read.
     func firstBytes(of place: Place) -> [UInt8]
 
-    /// Returns the location of an unfinished download in `directory` whose journal contains the URL `source`; `nil` if
-    /// none exists. Used to resume a download before the server sends the file name.
-    func find(source: String, inDirectory directory: String) -> Place?
+    /// Returns the location of an unfinished download of a URL in `directory`, else of an unfinished download whose URL
+    /// may be the same or is signed again (`StoredSource.relation`); `nil` if neither exists. Used to resume a download
+    /// before the server sends the file name.
+    func find(_ link: LinkIdentity, inDirectory directory: String) -> Place?
 
     /// Returns whether a directory and file name have neither a file nor, according to the last `find` in the
     /// directory, an unfinished download. Cheaper than `survey`; `create` detects files that other processes added
@@ -59,13 +60,13 @@ package protocol Storage: AnyObject, Sendable {
     func replace(_ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError)
         -> OpenPart
 
-    /// Compares the file with the final name with a checksum. If it matches, it counts as a finished download of the
-    /// URL `source`: it is made durable, and the URL is stored in its extended attributes, if the file system supports
-    /// them and they contain no other URL.
+    /// Compares the file with the final name with a checksum. If it matches, it counts as a finished download of a URL:
+    /// it is made durable, and the URL is stored in its extended attributes, if the file system supports them and they
+    /// contain no other URL.
     ///
     /// - Returns: `.refuted` if the checksum does not match; the file is then unchanged.
     /// - Throws: `cancelled` if the task is cancelled; another error if the file cannot be read or made durable.
-    func prove(_ place: Place, source: String, checksum: Checksum) async throws(TowlineError) -> FileProof
+    func prove(_ place: Place, link: LinkIdentity, checksum: Checksum) async throws(TowlineError) -> FileProof
 
     /// Returns notices for the user about system calls that the file system of a directory does not support. Each
     /// notice is returned once; empty if there is no new one.
@@ -127,8 +128,8 @@ package protocol BufferedBody: AnyObject, Sendable {
 package struct SmallFile: Sendable {
     /// The bytes of the file, at most `CreateTerms.mostAtHand` (almost 1 MiB).
     package let body: any BufferedBody
-    /// The URL of the file, without secrets, to store with the file (as in `DownloadRecord.source`).
-    package let source: String
+    /// The URL of the file, to store with the file: its digest without secrets and, if necessary, a salted digest.
+    package let link: LinkIdentity
     /// The server's modification time for the file, in seconds since 1970; `nil` if the server sent none.
     package let modified: Int64?
     /// The ETag and the date that the server sent, for later comparison with the server's file; `nil` to store none.
@@ -138,10 +139,10 @@ package struct SmallFile: Sendable {
 
     /// Creates the description of a small file from its body and metadata.
     package init(
-        body: any BufferedBody, source: String, modified: Int64?, version: PublishedVersion? = nil, durable: Bool
+        body: any BufferedBody, link: LinkIdentity, modified: Int64?, version: PublishedVersion? = nil, durable: Bool
     ) {
         self.body = body
-        self.source = source
+        self.link = link
         self.modified = modified
         self.version = version
         self.durable = durable
@@ -175,7 +176,7 @@ package enum Survey: Sendable {
     case unfinished(OpenPart)
     /// A file with the final name that is known to be a finished download. `source` stands for its URL, and can only be
     /// compared with a URL.
-    case finished(PublishedFile, source: PublishedSource)
+    case finished(PublishedFile, source: StoredSource)
     /// A file with the final name that is not known to be a download. The value is `nil` if it is not a regular file.
     case occupied(PublishedFile?)
 }
@@ -189,17 +190,16 @@ package enum FileProof: Sendable {
     case refuted(ChecksumMismatch?)
 }
 
-/// The URL that a finished file was downloaded from. It can only be compared with a URL, because the file stores a
-/// digest of it.
-package struct PublishedSource: Sendable {
-    private let comparison: @Sendable (String) -> Bool
+/// The URL that a finished file or an unfinished download on disk came from. It can only be compared with a URL, because
+/// the disk has digests of its secrets.
+package struct StoredSource: Sendable {
+    private let comparison: @Sendable (LinkIdentity) -> LinkRelation
 
-    /// Creates a source from a function that returns whether a URL (in the form of `DownloadRecord.source`) matches the
-    /// stored digest.
-    package init(_ comparison: @escaping @Sendable (_ source: String) -> Bool) { self.comparison = comparison }
+    /// Creates a source from a function that compares it with a URL.
+    package init(_ comparison: @escaping @Sendable (LinkIdentity) -> LinkRelation) { self.comparison = comparison }
 
-    /// Returns whether the file was downloaded from the URL `source` (in the form of `DownloadRecord.source`).
-    package static func == (published: PublishedSource, source: String) -> Bool { published.comparison(source) }
+    /// Returns the relation of a URL to this one.
+    package func relation(to link: LinkIdentity) -> LinkRelation { comparison(link) }
 }
 
 /// An unfinished download that this process has opened and locked: its part file, its journal and its valid bytes.
@@ -215,18 +215,22 @@ package struct OpenPart: Sendable {
     /// `true` if the part file may be a copy, because it is not the file that the journal was created with. Before a
     /// resume, more of its bytes are then compared with the bytes that the server sends.
     package let isDoubtful: Bool
+    /// The URL that the journal contains; `nil` without a journal.
+    package let source: StoredSource?
     /// Notices for the user, for example that a journal entry was damaged, that a journal was renamed, or that the part
     /// file became shorter.
     package let notices: [String]
 
     /// Creates the description of an unfinished download from its part file, its journal and its valid bytes.
     package init(
-        sink: any Sink, journal: (any Journal)?, claims: ByteRangeSet, isDoubtful: Bool = false, notices: [String] = []
+        sink: any Sink, journal: (any Journal)?, claims: ByteRangeSet, isDoubtful: Bool = false,
+        source: StoredSource? = nil, notices: [String] = []
     ) {
         self.sink = sink
         self.journal = journal
         self.claims = claims
         self.isDoubtful = isDoubtful
+        self.source = source
         self.notices = notices
     }
 }
@@ -242,6 +246,8 @@ package struct CreateTerms: Sendable {
     /// `true` if the complete file, at most `mostAtHand` bytes, is in memory. Its part file then needs no name in the
     /// directory until it gets the final one.
     package var isAtHand: Bool
+    /// The URL of the download, whose salted digest the journal stores if necessary; `nil` to store none.
+    package var link: LinkIdentity?
     /// The maximum length in bytes of a file whose part file may be created after all its bytes arrived in memory.
     package static let mostAtHand = SmallFilePolicy.longest
 

@@ -18,7 +18,7 @@ extension TransferRun {
         case .learn(let representation, let checksums): destination.learn(representation, checksums)
         case .withdraw(let range):
             part?.sink.forgetHashed()
-            destination.storing { () throws(TowlineError) in try part?.journal?.withdraw(range) }
+            destination.withdraw(range)
         case .verify(let checksums, let length): verify(checksums, length)
         case .setAside: destination.setAside()
         case .publish(let length, let modified): publish(length, modified)
@@ -62,8 +62,8 @@ extension TransferRun {
     private func publish(_ length: Int64, _ modified: HTTPDate?) {
         guard let part else { return }
         let terms = PublishTerms(
-            existing: options.existing, durable: options.durable, length: length,
-            modified: modified?.secondsSince1970,
+            existing: options.existing, isUsersName: destination.isUsersName, durable: options.durable, length: length,
+            modified: modified?.secondsSince1970, link: destination.key.link,
             version: destination.record.map { PublishedVersion(of: $0.representation, from: $0.resolved) })
         publication.publish(part, terms, services, mailbox)
     }

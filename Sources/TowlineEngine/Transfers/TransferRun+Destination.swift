@@ -115,10 +115,10 @@ extension TransferRun {
     }
 
     private nonisolated(nonsending) func read(_ proof: Destination.Proof) async -> Result<FileProof, TowlineError> {
-        let (storage, source) = (services.storage, destination.source)
+        let (storage, link) = (services.storage, destination.key.link)
         let reading = services.begin { () async -> Result<FileProof, TowlineError> in
             do throws(TowlineError) {
-                return .success(try await storage.prove(proof.place, source: source, checksum: proof.checksum))
+                return .success(try await storage.prove(proof.place, link: link, checksum: proof.checksum))
             } catch {
                 return .failure(error)
             }

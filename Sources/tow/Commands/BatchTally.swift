@@ -51,9 +51,6 @@ final class TallyingObserver: BatchObserver {
         guard case .failure(let error) = result, error.code != .cancelled, let line = places.line(of: number),
             !error.message.hasPrefix("\(line.list), line ")
         else { return result }
-        return .failure(
-            TowlineError(
-                error.code, line.text + error.message, status: error.status, systemError: error.systemError,
-                networkFailure: error.networkFailure))
+        return .failure(error.with(message: line.text + error.message))
     }
 }

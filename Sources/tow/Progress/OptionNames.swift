@@ -12,11 +12,18 @@ enum OptionNames {
         }
     }
 
-    /// Returns an error whose message names options of `tow`.
+    /// Returns an error whose message names options of `tow`, and the command that the error offers.
     static func add(to error: TowlineError) -> TowlineError {
-        TowlineError(
-            error.code, add(to: error.message), status: error.status, systemError: error.systemError,
-            networkFailure: error.networkFailure)
+        let message = add(to: error.message)
+        guard case .replace(let path, let url, let policy) = error.order else { return error.with(message: message) }
+        let words = ["tow", "get", "--if-exists", policy.rawValue, "-o", shownPath(path), url]
+        return error.with(message: "\(message): \(words.map { ShellWord.quoted($0) }.joined(separator: " "))")
+    }
+
+    /// Returns a path as an argument: without `./` at the beginning, unless the rest would look like an option.
+    private static func shownPath(_ path: String) -> String {
+        let rest = path.utf8.starts(with: "./".utf8) ? String(path.dropFirst(2)) : path
+        return rest.utf8.first == 0x2D ? "./" + rest : rest
     }
 
     /// Returns a notice whose message names options of `tow`.
@@ -45,6 +52,7 @@ extension Remedy {
         case .moreRedirects: "--max-redirects"
         case .anotherName: "--output"
         case .overwriting: "--if-exists overwrite"
+        case .ownName: "--output"
         case .existing: "--if-exists overwrite or rename"
         case .startingOver: "--if-changed restart"
         case .acceptedChange: "--if-changed accept"

@@ -39,7 +39,7 @@ final class SlowStorage: StorageRelay, @unchecked Sendable {
     private func slow(_ part: OpenPart) -> OpenPart {
         OpenPart(
             sink: part.sink, journal: part.journal.map { SlowJournal($0, self) }, claims: part.claims,
-            isDoubtful: part.isDoubtful, notices: part.notices)
+            isDoubtful: part.isDoubtful, source: part.source, notices: part.notices)
     }
 
     override func survey(_ place: Place, for source: String?, allowsCopies: Bool) throws(TowlineError) -> Survey {

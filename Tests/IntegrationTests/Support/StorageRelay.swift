@@ -14,8 +14,8 @@ class StorageRelay: Storage, @unchecked Sendable {
         try real.survey(named: place, for: source)
     }
 
-    func find(source: String, inDirectory directory: String) -> Place? {
-        real.find(source: source, inDirectory: directory)
+    func find(_ link: LinkIdentity, inDirectory directory: String) -> Place? {
+        real.find(link, inDirectory: directory)
     }
 
     func seemsVacant(_ place: Place) -> Bool { real.seemsVacant(place) }
@@ -38,8 +38,8 @@ class StorageRelay: Storage, @unchecked Sendable {
         try real.replace(old, place: place, record: record, terms: terms)
     }
 
-    func prove(_ place: Place, source: String, checksum: Checksum) async throws(TowlineError) -> FileProof {
-        try await real.prove(place, source: source, checksum: checksum)
+    func prove(_ place: Place, link: LinkIdentity, checksum: Checksum) async throws(TowlineError) -> FileProof {
+        try await real.prove(place, link: link, checksum: checksum)
     }
 
     func stream(to output: StreamOutput, digesting algorithms: [Checksum.Algorithm]) throws(TowlineError) -> OpenPart {

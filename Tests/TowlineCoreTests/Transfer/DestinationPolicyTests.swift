@@ -7,9 +7,33 @@ import TowlineCore
     typealias Occupant = DestinationPolicy.Occupant
 
     private func step(
-        _ occupant: Occupant, _ existing: ExistingPolicy, checksum: Bool = false, isRefuted: Bool = false
+        _ occupant: Occupant, _ existing: ExistingPolicy, checksum: Bool = false, isRefuted: Bool = false,
+        isUsersName: Bool = true
     ) -> Step {
-        DestinationPolicy(existing: existing, hasChecksum: checksum).step(for: occupant, isRefuted: isRefuted)
+        DestinationPolicy(existing: existing, hasChecksum: checksum, isUsersName: isUsersName)
+            .step(for: occupant, isRefuted: isRefuted)
+    }
+
+    @Test(
+        "a name that the server chose replaces only a finished download of this URL",
+        arguments: [false, true], [false, true])
+    func serversName(_ checksum: Bool, _ isRefuted: Bool) {
+        let others: [Occupant] = [
+            .finished(isThis: false), .other(isFile: true), .other(isFile: false), .unfinished(isOurs: false),
+            .unfinished(isOurs: true),
+        ]
+        for existing in ExistingPolicy.allCases {
+            func step(_ occupant: Occupant, _ existing: ExistingPolicy, _ isUsersName: Bool) -> Step {
+                self.step(
+                    occupant, existing, checksum: checksum, isRefuted: isRefuted, isUsersName: isUsersName)
+            }
+            for occupant in others {
+                let expected = step(occupant, existing.replaces ? .fail : existing, true)
+                #expect(step(occupant, existing, false) == expected, "\(existing) \(occupant)")
+            }
+            let own = Occupant.finished(isThis: true)
+            #expect(step(own, existing, false) == step(own, existing, true), "\(existing)")
+        }
     }
 
     @Test(

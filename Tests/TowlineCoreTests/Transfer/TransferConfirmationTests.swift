@@ -154,12 +154,13 @@ struct TransferConfirmationTests {
     @Test("is decided by the checksum of the user, unless it is refused") func checksum() throws {
         for (answer, count) in [(Self.video, 2), (Self.json, 1)] {
             var script = try interrupted { $0.options.checksum = try? Checksum(parsing: TransferScript.sum) }
-            for _ in 0..<2 where script.prepares.count == 1 && script.notices(.retrying).isEmpty {
+            // Nodes of one server may differ, so a change is seen twice.
+            for _ in 0..<count {
                 script.answer(200, answer)
                 if script.prepares.count == 1 { script.endCancelled() }
             }
             #expect(script.prepares.count == count)
-            #expect(!script.last.isConfirmation || count == 2)
+            #expect(script.last.field("Range") != nil)
         }
     }
 

@@ -10,7 +10,8 @@ extension TransferEvidence {
         _ id: AttemptID, _ offer: ResponseFacts, isWhole: Bool = true, _ work: inout TransferWork
     ) -> Reaction? {
         guard terms.changed != .accept, let plan = work.attempts[id]?.plan, let held = atStake(work.ledger),
-            held.count > 0, existing?.isCurrent(offer.representation, at: plan.url) != true
+            held.count > 0, part.exists || offer.suggestion == nil || terms.fileName != nil,
+            existing?.isCurrent(offer.representation, at: plan.url) != true
         else { return nil }
         let next = changes.weigh(
             offer, isWhole: isWhole, isConfirmation: plan.isConfirmation, over: held, terms)

@@ -1,0 +1,40 @@
+internal import TowlineCore
+
+/// The errors of destinations that other files or downloads have.
+extension TowlineError {
+    /// The error for a destination that a running transfer of this process uses.
+    static func askedForTwice(_ place: Place) -> TowlineError {
+        TowlineError(
+            .destinationBusy, "\(place.path) is already the destination of a running download. Choose another name")
+    }
+
+    /// The error for an existing file that must stay.
+    static func occupied(_ place: Place) -> TowlineError {
+        TowlineError(
+            .destinationExists,
+            "\(place.path) already exists and is not known to come from this URL, so it was not replaced."
+                + " Remove the file, or \(Remedy.existing)")
+    }
+
+    /// The error for an existing file that must stay because the server chose its name. `policy`: the user's choice.
+    static func occupiedUnderServersName(
+        _ place: Place, _ link: LinkIdentity, _ policy: ExistingPolicy
+    ) -> TowlineError {
+        var error = TowlineError(
+            .destinationExists,
+            "\(place.path) already exists and is not known to come from this URL. The server chose this name, so the file"
+                + " was not replaced. To replace it, \(Remedy.ownName)")
+        error.order = .replace(path: place.path, url: link.text, policy)
+        return error
+    }
+
+    /// The error for a destination that has an unfinished download of another URL.
+    static func otherDownload(_ part: OpenPart, at place: Place) -> TowlineError {
+        let other = part.journal?.record.source ?? ""
+        return TowlineError(
+            .destinationExists,
+            "\(place.name).tow is an unfinished download of another URL (\(other)). \(Remedy.anotherName.sentence);"
+                + " to resume the other download, \(Remedy.checksum) or \(Remedy.unsafeResume);"
+                + " to replace it, \(Remedy.overwriting)")
+    }
+}
