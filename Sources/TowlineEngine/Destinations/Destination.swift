@@ -211,11 +211,13 @@ final class Destination {
         if isMoved, isOurs(part) {
             tell(.info, .disk, "\(place.name).tow came from another URL. Resuming if the new URL has the same file")
         }
-        return HeldDownload(
+        var held = HeldDownload(
             representation: journal.record.representation, written: part.claims, durable: journal.durable,
             isDoubtful: part.isDoubtful || isMoved,
-            isUntrusted: part.isDoubtful || options.isDowngrade(from: journal.record),
+            isUntrusted: part.isDoubtful && !part.isRenumbered || options.isDowngrade(from: journal.record),
             checksums: journal.record.checksums, lacksRanges: journal.record.lacksRanges)
+        held.isRenumbered = part.isRenumbered
+        return held
     }
 
     /// Uses the journal of an earlier run. If this run may receive bytes over http although the URL is https, first
@@ -225,6 +227,11 @@ final class Destination {
         record.mayBePlain = record.mayBePlain || options.mayBringPlainBytes
         record.download = options.download ?? record.download
         update(record)
+    }
+
+    /// Stores in the journal that the part file is its own, although the inode number differs.
+    func adoptPart() {
+        storing { () throws(TowlineError) in if let part { try part.journal?.adoptPart(part.sink) } }
     }
 
     private func hold(_ place: Place, _ part: OpenPart) {

@@ -209,18 +209,23 @@ package struct OpenPart: Sendable {
     /// `true` if the part file may be a copy, because it is not the file that the journal was created with. Before a
     /// resume, more of its bytes are then compared with the bytes that the server sends.
     package let isDoubtful: Bool
+    /// `true` if the part file may be the journal's file with another inode number or birth time, as after a mount of
+    /// some file systems. `claims` are then durable, and samples of these bytes must prove the file.
+    package let isRenumbered: Bool
     /// Notices for the user, for example that a journal entry was damaged, that a journal was renamed, or that the part
     /// file became shorter.
     package let notices: [String]
 
     /// Creates the description of an unfinished download from its part file, its journal and its valid bytes.
     package init(
-        sink: any Sink, journal: (any Journal)?, claims: ByteRangeSet, isDoubtful: Bool = false, notices: [String] = []
+        sink: any Sink, journal: (any Journal)?, claims: ByteRangeSet, isDoubtful: Bool = false,
+        isRenumbered: Bool = false, notices: [String] = []
     ) {
         self.sink = sink
         self.journal = journal
         self.claims = claims
         self.isDoubtful = isDoubtful
+        self.isRenumbered = isRenumbered
         self.notices = notices
     }
 }

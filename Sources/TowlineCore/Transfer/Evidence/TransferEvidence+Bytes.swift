@@ -7,12 +7,7 @@ extension TransferEvidence {
     func believed(_ held: HeldDownload) -> ByteRangeSet {
         guard checksums.isEmpty else { return held.written }
         if !held.isDoubtful, held.representation.validator == .weak { return weaklyBelieved(held.written) }
-        var believed = held.written
-        guard held.isDoubtful else { return believed }
-        for run in held.written.ranges {
-            believed.remove(ByteRange(run.upperBound - 1, run.upperBound))
-        }
-        return believed
+        return held.isDoubtful ? HeldSamples.believed(held) : held.written
     }
 
     /// Returns the bytes in `written` that may be kept if the server sends only a weak validator. The end of each
@@ -56,13 +51,13 @@ extension TransferEvidence {
         representation = held.representation
         ranges.isWeakened = false
         // The author of an untrusted journal may have forged the checksums together with the bytes.
-        let known = held.isUntrusted || terms.options.ignoresServerChecksums ? [] : held.checksums
+        let known = held.isUntrusted || held.isRenumbered || terms.options.ignoresServerChecksums ? [] : held.checksums
         for checksum in known where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
             checksums.append(checksum)
         }
         ledger = RangeLedger(completeLength: held.representation.completeLength, written: believed(held))
         ledger.markDurable(held.durable)
-        part.isDoubtful = held.isDoubtful
+        part.adopt(held)
         ranges.lackedBefore = held.lacksRanges
         part.exists = true
         part.resumedBytes = ledger.written.count
