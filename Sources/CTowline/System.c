@@ -66,6 +66,31 @@ int64_t towline_taken(int socket) {
     return -EAGAIN;
 }
 
+int towline_read_receive_buffer(int socket, towline_receive_buffer *buffer) {
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    int unread = 0;
+    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) < 0) return -errno;
+    if (size < offsetof(struct tcp_info, tcpi_rcv_rtt) + sizeof info.tcpi_rcv_rtt) return -ENOTSUP;
+    if (ioctl(socket, FIONREAD, &unread) < 0) return -errno;
+    buffer->unread = unread;
+    // A receiver sends almost no bytes that are acknowledged, so tcpi_rtt stays that of the handshake and the request.
+    buffer->round_trip = info.tcpi_rtt > info.tcpi_rcv_rtt ? info.tcpi_rtt : info.tcpi_rcv_rtt;
+    return 0;
+}
+
+#ifndef SO_BUF_LOCK
+#define SO_BUF_LOCK 72
+#endif
+
+int towline_set_receive_buffer(int socket, int size) {
+    if (size == 0) return setsockopt(socket, SOL_SOCKET, SO_BUF_LOCK, &size, sizeof size) < 0 ? -errno : 0;
+    // The kernel doubles the size. It does not raise the limit of the window, which a smaller buffer has set before.
+    int half = size / 2;
+    if (setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &half, sizeof half) < 0) return -errno;
+    return setsockopt(socket, IPPROTO_TCP, TCP_WINDOW_CLAMP, &size, sizeof size) < 0 ? -errno : 0;
+}
+
 void towline_keep_freed_memory(int bytes) { mallopt(M_TRIM_THRESHOLD, bytes); }
 
 void towline_protect_memory(void) {

@@ -17,8 +17,8 @@ public import TowlineEngine
 /// - The system may add fields such as `User-Agent`, `Accept` and `Accept-Language`, and sends the fields in an order
 ///   of its own. Fields of a response have no order, and fields with equal names are one field.
 /// - Cookies are neither stored nor sent. Credentials are sent as Basic, at once.
-/// - Connections are shared as the system decides. `AttemptRequest.sharing`, `receiveBuffer` and `mayBeSmall` are
-///   ignored.
+/// - Connections are shared as the system decides. `AttemptRequest.sharing`, `mayBeSmall` and
+///   `AttemptReceiver.rateLimit` are ignored.
 /// - `ConnectionOptions.headTimeout` includes the time to connect, and `connectTimeout` is ignored.
 /// - The limits of a response head are checked when the head is complete.
 /// - The version in a response head is always HTTP/1.1.

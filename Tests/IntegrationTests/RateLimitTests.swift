@@ -1,4 +1,5 @@
 import FaultServer
+import Foundation
 import Testing
 
 /// Tests `--limit-rate` with the built command. The limit determines the rate, so one connection is enough. Each
@@ -30,12 +31,52 @@ struct RateLimitTests {
         }
     }
 
+    /// Each kill, pause and cancel loses the unread bytes.
+    @Test(
+        "at most 50 ms of the rate, or 512 KiB, lie unread in the kernel for each connection",
+        arguments: [
+            ["--limit-rate", "12M"], ["--limit-rate-total", "12M"], ["-x", "4", "--limit-rate", "12M"],
+            ["--limit-rate", "2M", "--limit-rate-total", "40M"],
+        ])
+    func fewUnreadBytes(_ options: [String]) async throws {
+        try await Site.with(try await Site(length: options.contains("2M") ? 6_000_000 : 24_000_000)) { site in
+            let run = try ChildRun(site.command(options), directory: site.scratch.path)
+            var most = 0
+            var readings = 0
+            while run.isRunning {
+                let unread = try UnreadBytes.ofConnections(toPort: site.server.port)
+                most = max(most, unread.max() ?? 0)
+                readings += unread.isEmpty ? 0 : 1
+                try await Task.sleep(for: .milliseconds(2))
+            }
+            try site.law(try await run.finish(), status: 0)
+            #expect(readings > 50)
+            #expect(most > 0 && most <= max(12_000_000 / 20, 512 << 10))
+        }
+    }
+
     @Test("limits of the highest numbers are limits")
     func asHighAsNumbersGo() async throws {
         try await Site.with(try await Site()) { site in
             let arguments = ["--limit-rate", "9223372036854775807", "--limit-rate-total", "9223372036854775807"]
             let run = try ChildRun(site.command(arguments), directory: site.scratch.path)
             try site.law(try await run.finish(), status: 0)
+        }
+    }
+}
+
+/// Reads how many received bytes wait in the kernel.
+enum UnreadBytes {
+    /// Returns the number of unread bytes of each open connection to a port of this machine, at the client's end
+    /// (`rx_queue` in `/proc/net/tcp`, proc(5)).
+    static func ofConnections(toPort port: Int) throws -> [Int] {
+        let hexadecimal = String(port, radix: 16, uppercase: true)
+        let wanted = ":" + String(repeating: "0", count: 4 - hexadecimal.count) + hexadecimal
+        let text = try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)
+        return text.split(separator: "\n").dropFirst().compactMap { line in
+            let words = line.split(separator: " ")
+            guard words.count > 4, words[2].hasSuffix(wanted), words[3] == "01" else { return nil }
+            return words[4].split(separator: ":").last.flatMap { Int($0, radix: 16) }
         }
     }
 }

@@ -246,6 +246,8 @@ final class MemoryJournal: Journal {
 
     func update(_ record: DownloadRecord) throws(TowlineError) { state.withLock { $0.record = record } }
 
+    func adoptPart(_ sink: any Sink) throws(TowlineError) {}
+
     func claimSlot(at offset: Int64) throws(TowlineError) -> (any JournalSlot)? {
         let lease = state.withLock { state -> Int? in
             guard state.slots < Self.mostSlots else { return nil }

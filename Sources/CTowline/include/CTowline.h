@@ -73,6 +73,16 @@ int64_t towline_write_from_pipe(int file, int pipe, size_t count, int64_t offset
 /// Returns the number of bytes that were read from a TCP connection since its start. -EAGAIN if bytes arrive too fast
 /// for an exact count.
 int64_t towline_taken(int socket);
+/// The number of unread bytes of a TCP connection, and its round-trip time in microseconds: the larger one of the times
+/// that the kernel measured as a sender and as a receiver.
+typedef struct {
+    int64_t unread;
+    int64_t round_trip;
+} towline_receive_buffer;
+int towline_read_receive_buffer(int socket, towline_receive_buffer *buffer);
+/// Sets the size of a TCP connection's receive buffer, in bytes. The system limits the size to twice
+/// net.core.rmem_max. 0 lets the system choose again (SO_BUF_LOCK), which needs Linux 5.14.
+int towline_set_receive_buffer(int socket, int size);
 /// Returns the umask(2) without changing it; 077 if /proc does not report it.
 uint32_t towline_umask(void);
 /// lseek(2) with SEEK_DATA or, if `hole` is not zero, SEEK_HOLE.

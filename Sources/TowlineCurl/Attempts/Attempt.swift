@@ -206,7 +206,22 @@ final class Attempt {
     /// expected to end soon.
     func wait(for delay: Duration?) {
         body?.pause(for: delay)
-        if delay != nil { deadlineDidChange(self) }
+        guard delay != nil else { return }
+        fitReceiveBuffer()
+        deadlineDidChange(self)
+    }
+
+    /// Fits the receive buffer of the connection to the rate limit of the receiver, which may have changed.
+    func fitReceiveBuffer() {
+        guard let body, let socket = connection.socket else { return }
+        guard let rate = receiver.rateLimit else {
+            // An earlier request of a limited download may have left a small buffer.
+            if body.receiveBuffer.take() != nil || handle.reusesConnection { ReceiveBuffer.release(socket) }
+            return
+        }
+        var buffer = body.receiveBuffer ?? ReceiveBuffer(socket)
+        buffer.fit(to: rate)
+        body.receiveBuffer = buffer
     }
 
     // MARK: Callbacks of libcurl
@@ -320,6 +335,7 @@ final class Attempt {
         } else {
             pool.carriesStreams(of: self)
         }
+        fitReceiveBuffer()
         defer { deadlineDidChange(self) }
         switch receiver.receivedHead(head) {
         case .proceed: break
@@ -346,6 +362,7 @@ final class Attempt {
         switch receiver.receivedBody(newBytes) {
         case .consumed:
             body.hasBytes = true
+            if body.receiveBuffer != nil { fitReceiveBuffer() }
             let mustPause = body.splicing?.took(newBytes.count, ofPiece: bytes.count) == true
             return mustPause ? Int(CURL_WRITEFUNC_PAUSE) : bytes.count
         case .pause:

@@ -45,9 +45,6 @@ extension EasyHandle {
                 }
                 let descriptor = open(place.pointee)
                 guard descriptor >= 0 else { return descriptor }
-                if var size = attempt.request.receiveBuffer.map(Int32.init(clamping:)) {
-                    setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-                }
                 attempt.connects(descriptor, to: address)
                 return descriptor
             }

@@ -74,6 +74,9 @@ package final class JournalFile: Journal {
 
     package var record: DownloadRecord { state.withLock { $0.metadata.record } }
 
+    /// The identity of this journal, which no other journal has.
+    var id: UInt64 { state.withLock { $0.header.id } }
+
     /// The identity of the part file whose bytes the journal records.
     var part: FileIdentity { state.withLock { $0.metadata.part } }
 
@@ -88,9 +91,17 @@ package final class JournalFile: Journal {
     }
 
     /// Stores the identity of the present part file, which is a copy of the part file that the journal was created
-    /// with.
+    /// with, or the same file with another inode number.
     func adopt(_ part: FileIdentity) throws(TowlineError) {
         try change { $0.part = part }
+    }
+
+    package func adoptPart(_ sink: any Sink) throws(TowlineError) {
+        guard let part = sink as? PartFile, part.journal === self else { return }
+        try adopt(part.file.identity())
+        if !part.isMarked.load(ordering: .acquiring), PartMark.add(to: part.file, journal: id) {
+            part.isMarked.store(true, ordering: .releasing)
+        }
     }
 
     private func change(_ body: (inout MetadataBlock) -> Void) throws(TowlineError) {

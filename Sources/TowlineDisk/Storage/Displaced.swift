@@ -67,7 +67,9 @@ extension Folder {
                 case .live(let contents) = try? JournalFile.read(journal, boot: boot(machine))
             {
                 let identity = try file.identity()
-                isOurs = name == names.journal || contents.metadata.part.isSameFile(as: identity)
+                isOurs =
+                    name == names.journal || contents.metadata.part.isSameFile(as: identity)
+                    || PartMark.of(file, journal: contents.header.id) == .own
             }
             if isOurs {
                 throw TowlineError(

@@ -173,9 +173,9 @@ extension FileStorage {
             try journal.retire(as: .void)
             return try judgeWithoutJournal(&scene)
         }
-        let isCopy = try !contents.metadata.part.isSameFile(as: part.status().identity)
+        let verdict = try identity(of: part, contents, journal).verdict
         let isForeign = isFinished(scene) || !scene.allowsCopies
-        if isCopy, isForeign, try DataMap.hasData(part, upTo: part.status().size) {
+        if verdict == .foreign, isForeign, try DataMap.hasData(part, upTo: part.status().size) {
             // A journal next to another part file proves nothing: both may come from an archive or another user.
             let name = try scene.folder.rename(scene.names.part, toFreeNameLike: scene.names.aside)
             scene.notices.append(
@@ -187,7 +187,21 @@ extension FileStorage {
             scene.part = nil
             return try judgeWithoutJournal(&scene)
         }
-        return .unfinished(try resume(&scene, contents, journal, part))
+        return .unfinished(try resume(&scene, contents, journal, part, verdict))
+    }
+
+    /// Returns the evidence on whether `part` is the part file that the journal describes.
+    private func identity(
+        of part: Descriptor, _ contents: JournalFile.Contents, _ journal: JournalFile
+    ) throws(TowlineError) -> PartIdentity {
+        let status = try part.status()
+        let record = contents.metadata.record
+        let hasSameNumber = contents.metadata.part.isSameFile(as: status.identity)
+        var unheld = hasSameNumber ? ByteRangeSet() : journal.durable
+        if !unheld.isEmpty { unheld.subtract(DataMap.data(of: part, upTo: status.size)) }
+        return PartIdentity(
+            hasSameNumber: hasSameNumber, mark: PartMark.of(part, journal: journal.id), holdsClaims: unheld.isEmpty,
+            canBeSampled: !record.lacksRanges && record.representation.canBeSampled)
     }
 
     /// Returns the final name and the length in bytes of the file that the journal describes if it has been published;
@@ -267,7 +281,8 @@ extension FileStorage {
     /// Removes the journal's records of bytes that the part file does not contain, and returns the part file and the
     /// journal, open for the download.
     private func resume(
-        _ scene: inout Scene, _ contents: JournalFile.Contents, _ journal: JournalFile, _ part: Descriptor
+        _ scene: inout Scene, _ contents: JournalFile.Contents, _ journal: JournalFile, _ part: Descriptor,
+        _ verdict: PartIdentity.Verdict
     ) throws(TowlineError) -> OpenPart {
         try clearNext(&scene)
         try? scene.folder.removeLeftover(scene.names.newJournal, if: JournalFile.isLeftover)
@@ -279,12 +294,15 @@ extension FileStorage {
         let status = try part.status()
         var length = status.size
         if status.mode & 0o077 != 0 { FileMode.close(part, in: scene.folder) }
-        let isDoubtful = !contents.metadata.part.isSameFile(as: status.identity)
+        let isDoubtful = verdict != .own
+        let isRenumbered = verdict == .renumbered && !scene.allowsCopies
         if let complete = contents.metadata.record.representation.completeLength, length > complete {
             // A file that the journal does not describe may be a user's: it must not change.
             if !isDoubtful { try part.truncate(to: complete) }
             length = complete
         }
+        // The current run may have written them to another file.
+        if isRenumbered { journal.forgetWhatIsNotDurable() }
         for range in missing(&scene, journal.written, part, length, isDoubtful).ranges { try journal.withdraw(range) }
         if journal.written != journal.durable {
             // A sync reports write-back errors that were not reported yet; after an error, only durable bytes count.
@@ -296,13 +314,14 @@ extension FileStorage {
                     "\(error.message). Bytes that were not yet saved to the disk are downloaded again")
             }
         }
+        let isMarked = !isDoubtful && PartMark.add(to: part, journal: journal.id)
         let sink = PartFile(
             file: part, folder: scene.folder, names: scene.names, journal: journal, queue: queue,
-            source: contents.metadata.record.source, boot: boot,
+            source: contents.metadata.record.source, boot: boot, isMarked: isMarked,
             reservation: rest(of: status, journal, contents, scene.folder) ?? space.watch())
         return OpenPart(
             sink: sink, journal: journal, claims: journal.written, isDoubtful: isDoubtful,
-            source: contents.metadata.source, notices: scene.notices)
+            isRenumbered: isRenumbered, source: contents.metadata.source, notices: scene.notices)
     }
 }
 

@@ -266,6 +266,7 @@ package final class FileStorage: Storage {
             throw error
         }
         if isNamed, journal == nil { FinishedMark.putUnfinished(on: file) }
+        let isMarked = journal.map { PartMark.put(on: file, journal: $0.id) } ?? false
         if journal != nil {
             folders.index(of: folder).add(terms.link?.group ?? LinkIdentity.group(of: record.source), names.final)
         }
@@ -273,7 +274,7 @@ package final class FileStorage: Storage {
         displaced.notices = []
         let part = PartFile(
             file: file, folder: folder, names: names, journal: journal, queue: queue, source: record.source,
-            boot: boot, displaced: displaced, reservation: reservation, isNamed: isNamed)
+            boot: boot, displaced: displaced, isMarked: isMarked, reservation: reservation, isNamed: isNamed)
         return OpenPart(sink: part, journal: journal, claims: ByteRangeSet(), notices: notices)
     }
 
@@ -330,7 +331,7 @@ package final class FileStorage: Storage {
             guard try file.lock() else { throw LockOwner.busy(file) }
             // From here on the old claims are gone permanently, even if a power loss restores the old names.
             try oldPart.journal?.silence(as: .discarded)
-            if oldPart.isForeign, try folder.status(of: names.part) != nil {
+            if !oldPart.isOwn, try folder.status(of: names.part) != nil {
                 try displaced.move(names.part, in: folder)
             }
             try folder.rename(names.nextPart, over: names.part)

@@ -26,7 +26,7 @@ internal import TowlineCore
 /// A part file without a journal gets its mark before its final name, with the bit `pendingBit`, which is removed after
 /// the rename. A finished file is therefore never taken for a part file, even if a user renames it.
 struct FinishedMark: Equatable, Sendable {
-    private static let name = "user.towline"
+    static let name = "user.towline"
     private static let version: UInt64 = 1
     private static let fleetingVersion: UInt64 = 2
     private static let adoptedVersion: UInt64 = 3

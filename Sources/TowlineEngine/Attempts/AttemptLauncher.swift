@@ -16,10 +16,9 @@ struct AttemptLauncher {
     ///   - sink: the part file for the bytes, if it is known before the response.
     ///   - slot: the journal entry that records the written bytes.
     ///   - hostCeiling: the number of connections that the host allows; `nil` if no limit is known.
-    ///   - receiveBuffer: see `AttemptRequest.receiveBuffer`.
     func launch(
         _ plan: AttemptPlan, sink: (any Sink)? = nil, slot: (any JournalSlot)? = nil, limiters: [RateLimiter] = [],
-        hostCeiling: Int?, receiveBuffer: Int? = nil
+        hostCeiling: Int?
     ) -> AttemptWriter {
         let (mailbox, storage) = (mailbox, services.storage)
         let writer = AttemptWriter(
@@ -28,9 +27,8 @@ struct AttemptLauncher {
             clock: services.clock, report: { mailbox.post(.attempt($0)) })
         services.board.began(plan.url.origin, plan.sharing)
         let mayBeSmall = writer.mayGather && SharingPolicy.spreads(plan, hostCeiling: hostCeiling)
-        var request = AttemptRequest(
+        let request = AttemptRequest(
             plan, connection: options.connection, mayBeSmall: mayBeSmall, needsProvenEnd: options.target.isStream)
-        request.receiveBuffer = receiveBuffer
         services.transport.start(request, receiver: writer)
         return writer
     }

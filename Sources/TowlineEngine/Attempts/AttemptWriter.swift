@@ -302,6 +302,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         return segment.flush()
     }
 
+    var rateLimit: Int64? { flow.rateLimit }
+
     var takesPipes: Bool {
         if case .writing(let segment) = phase { gathered.isEmpty && segment.takesPipes } else { false }
     }

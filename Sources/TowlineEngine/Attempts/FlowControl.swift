@@ -101,6 +101,9 @@ final class FlowControl: Sendable {
     /// Returns whether a rate limit applies to this attempt (request): that of its transfer or that of all transfers.
     var isLimited: Bool { limiters.contains(where: \.isLimited) }
 
+    /// The smallest rate limit that applies to this attempt, in bytes per second; `nil` if none applies.
+    var rateLimit: Int64? { limiters.lazy.filter(\.isLimited).map(\.rate).filter { $0 > 0 }.min() }
+
     /// Runs `write`, which may wait until another process reads the output (a pipe). Meanwhile the attempt counts as
     /// held back, so that the time without bytes is not mistaken for a dead connection.
     func heldBack(_ write: () throws(TowlineError) -> Void) throws(TowlineError) {

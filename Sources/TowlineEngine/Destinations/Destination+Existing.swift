@@ -84,6 +84,11 @@ extension Destination {
         return true
     }
 
+    /// Stores in the journal that the part file is its own, although the inode number differs.
+    func adoptPart() {
+        storing { () throws(TowlineError) in if let part { try part.journal?.adoptPart(part.sink) } }
+    }
+
     private func prove(_ place: Place, _ file: PublishedFile?, _ plan: PreparePlan?, isKnown: Bool) {
         guard let file, let checksum = options.checksum else { return }
         proof = Proof(place: place, checksum: checksum, length: file.length, plan: plan, isKnown: isKnown)

@@ -177,12 +177,12 @@ final class Destination {
                 }
             }
         case .occupied(let file):
-            if known != nil {
-                try decide(.other(isFile: file != nil), candidate, file, offered: nil)
-            } else if options.existing == .update, let file {
+            guard known != nil else {
                 // An error with status 200 must not replace the file.
-                compare(file, at: candidate, nil)
+                if options.existing == .update, let file { compare(file, at: candidate, nil) }
+                break
             }
+            try decide(.other(isFile: file != nil), candidate, file, offered: nil)
         }
         return nil
     }
@@ -214,11 +214,13 @@ final class Destination {
         if isMoved, isOurs(part) {
             tell(.info, .disk, "\(place.name).tow came from another URL. Resuming if the new URL has the same file")
         }
-        return HeldDownload(
+        var held = HeldDownload(
             representation: journal.record.representation, written: part.claims, durable: journal.durable,
             isDoubtful: part.isDoubtful || isMoved,
-            isUntrusted: part.isDoubtful || options.isDowngrade(from: journal.record),
+            isUntrusted: part.isDoubtful && !part.isRenumbered || options.isDowngrade(from: journal.record),
             checksums: journal.record.checksums, lacksRanges: journal.record.lacksRanges)
+        held.isRenumbered = part.isRenumbered
+        return held
     }
 
     /// Uses the journal of an earlier run. If this run may receive bytes over http although the URL is https, first

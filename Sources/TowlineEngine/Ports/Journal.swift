@@ -13,6 +13,10 @@ package protocol Journal: AnyObject, Sendable {
     /// or the new one exists; the number of the part file (its generation) does not change.
     func update(_ record: DownloadRecord) throws(TowlineError)
 
+    /// Stores the identity of the present part file. Call if its bytes are proven and its inode number is another one
+    /// than when the journal was created.
+    func adoptPart(_ sink: any Sink) throws(TowlineError)
+
     /// Gives the caller a slot: a journal entry that records consecutive written bytes from `offset` on, and that no
     /// other caller changes until `release`. Reuses an entry whose bytes end at `offset`, if any.
     ///

@@ -217,6 +217,9 @@ package struct OpenPart: Sendable {
     package let isDoubtful: Bool
     /// The URL that the journal contains; `nil` without a journal.
     package let source: StoredSource?
+    /// `true` if the part file may be the journal's file with another inode number or birth time, as after a mount of
+    /// some file systems. `claims` are then durable, and samples of these bytes must prove the file.
+    package let isRenumbered: Bool
     /// Notices for the user, for example that a journal entry was damaged, that a journal was renamed, or that the part
     /// file became shorter.
     package let notices: [String]
@@ -224,13 +227,14 @@ package struct OpenPart: Sendable {
     /// Creates the description of an unfinished download from its part file, its journal and its valid bytes.
     package init(
         sink: any Sink, journal: (any Journal)?, claims: ByteRangeSet, isDoubtful: Bool = false,
-        source: StoredSource? = nil, notices: [String] = []
+        isRenumbered: Bool = false, source: StoredSource? = nil, notices: [String] = []
     ) {
         self.sink = sink
         self.journal = journal
         self.claims = claims
         self.isDoubtful = isDoubtful
         self.source = source
+        self.isRenumbered = isRenumbered
         self.notices = notices
     }
 }

@@ -53,9 +53,6 @@ package struct AttemptRequest: Sendable {
     /// `true` if written bytes cannot be corrected later, as for output to a pipe. The transport then uses HTTP/1.1 if
     /// its HTTP/2 cannot detect that a response was cut short.
     package let needsProvenEnd: Bool
-    /// The size in bytes of the kernel's receive buffer of a new connection; `nil` for the system's choice. A server
-    /// sends at most this many bytes before they are read.
-    package var receiveBuffer: Int?
 
     /// Creates the HTTP request that `plan` describes, with the options that a plan does not contain.
     package init(
@@ -215,6 +212,9 @@ package protocol AttemptReceiver: AnyObject, Sendable {
     /// Receives the next bytes of the body, in order, in a buffer that is valid only during the call. Returns whether
     /// the receiver took all bytes, or how the transport must pause or stop.
     func receivedBody(_ bytes: UnsafeRawBufferPointer) -> BodyDisposition
+    /// The rate limit in bytes per second at which the receiver takes the body; `nil` without a limit. The limit may
+    /// change at any time. A transport keeps few bytes unread in the kernel, because they are lost with the connection.
+    var rateLimit: Int64? { get }
     /// `true` if the kernel may move the rest of the body through a pipe (`splice`), without a copy in this process.
     /// The transport reads it between two calls of `receivedBody(_:)`, and may still deliver the rest with that
     /// function.
@@ -239,6 +239,8 @@ package protocol AttemptReceiver: AnyObject, Sendable {
 
 /// The default implementations for receivers that take no bytes through pipes and collect none in memory.
 extension AttemptReceiver {
+    /// `nil`: the default for a receiver that takes the body as fast as it arrives.
+    package var rateLimit: Int64? { nil }
     /// `false`: the default for a receiver that needs every byte in the memory of this process, so that the kernel may
     /// not move them through a pipe (`splice`).
     package var takesPipes: Bool { false }

@@ -62,15 +62,7 @@ struct TransferAttempts {
         writers.append(
             launcher.launch(
                 plan, sink: sink, slot: slot, limiters: [limiter, services.limiter],
-                hostCeiling: services.board.ceiling(plan.url.origin), receiveBuffer: receiveBuffer))
-    }
-
-    /// The size in bytes of the kernel's receive buffer for a new connection: at a rate limit, about the bytes of a
-    /// quarter of a second, divided among the connections; `nil` without a limit.
-    private var receiveBuffer: Int? {
-        guard isLimited, let rate = [limiter.rate, services.limiter.rate].filter({ $0 > 0 }).min() else { return nil }
-        let share = rate / 4 / Int64(max(1, launcher.options.connections ?? 1))
-        return Int(min(max(share, 128 << 10), 4 << 20))
+                hostCeiling: services.board.ceiling(plan.url.origin)))
     }
 
     /// Resumes the response of a paused HTTP request, so that its bytes are written to the part file: the range

@@ -19,6 +19,7 @@ extension TransferRun {
         case .withdraw(let range):
             part?.sink.forgetHashed()
             destination.withdraw(range)
+        case .adoptPart: destination.adoptPart()
         case .verify(let checksums, let length): verify(checksums, length)
         case .setAside: destination.setAside()
         case .publish(let length, let modified): publish(length, modified)
@@ -33,12 +34,7 @@ extension TransferRun {
     // MARK: Attempts
 
     private func start(_ plan: AttemptPlan) {
-        var slot: (any JournalSlot)?
-        if plan.joinsDirectly, !plan.isComparison {
-            destination.storing { () throws(TowlineError) in
-                slot = try part?.journal?.claimSlot(at: plan.lease.lowerBound)
-            }
-        }
+        let slot = plan.joinsDirectly && !plan.isComparison ? claimSlot(at: plan.lease.lowerBound) : nil
         if attempts.writers.isEmpty {
             turn.noteRequest(at: services.now, answersBefore: services.board.answers(of: plan.url.origin))
         }
@@ -47,9 +43,13 @@ extension TransferRun {
 
     private func proceed(_ id: AttemptID) {
         guard let writer = attempts.writer(id), let part, let lease = machine.response(of: id) else { return }
+        attempts.proceed(writer, part, claimSlot(at: lease.lowerBound), lease)
+    }
+
+    private func claimSlot(at offset: Int64) -> (any JournalSlot)? {
         var slot: (any JournalSlot)?
-        destination.storing { () throws(TowlineError) in slot = try part.journal?.claimSlot(at: lease.lowerBound) }
-        attempts.proceed(writer, part, slot, lease)
+        destination.storing { () throws(TowlineError) in slot = try part?.journal?.claimSlot(at: offset) }
+        return slot
     }
 
     // MARK: Finishing

@@ -45,6 +45,8 @@ final class ChildRun: @unchecked Sendable {
 
     var identifier: pid_t { process.processIdentifier }
 
+    var isRunning: Bool { process.isRunning }
+
     var stderrSoFar: String { scratch.read("err") }
 
     var stdoutSoFar: String { scratch.read("out") }

@@ -27,6 +27,7 @@ final class SlowStorage: StorageRelay, @unchecked Sendable {
         var written: ByteRangeSet { real.written }
         func update(_ record: DownloadRecord) throws(TowlineError) { try real.update(record) }
         func claimSlot(at offset: Int64) throws(TowlineError) -> (any JournalSlot)? { try real.claimSlot(at: offset) }
+        func adoptPart(_ sink: any Sink) throws(TowlineError) { try real.adoptPart(sink) }
         func release(_ slot: any JournalSlot) { real.release(slot) }
         func withdraw(_ range: ByteRange) throws(TowlineError) { try real.withdraw(range) }
         func checkpoint(_ sink: any Sink) async throws(TowlineError) {
@@ -39,7 +40,7 @@ final class SlowStorage: StorageRelay, @unchecked Sendable {
     private func slow(_ part: OpenPart) -> OpenPart {
         OpenPart(
             sink: part.sink, journal: part.journal.map { SlowJournal($0, self) }, claims: part.claims,
-            isDoubtful: part.isDoubtful, source: part.source, notices: part.notices)
+            isDoubtful: part.isDoubtful, isRenumbered: part.isRenumbered, source: part.source, notices: part.notices)
     }
 
     override func survey(_ place: Place, for source: String?, allowsCopies: Bool) throws(TowlineError) -> Survey {

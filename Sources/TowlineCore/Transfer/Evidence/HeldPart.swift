@@ -11,6 +11,9 @@ struct HeldPart: Sendable {
     /// `true` if the part file is a copy, which may have wrong bytes: the bytes before each resume point are compared
     /// with those of the server.
     var isDoubtful = false
+    /// The bytes that are requested again to prove a part file whose inode number changed (`HeldSamples`), with those
+    /// before each of them; empty once the part file is proven.
+    var unproven = ByteRangeSet()
     /// The number of bytes that an earlier transfer left and that this one uses.
     var resumedBytes: Int64 = 0
     /// `true` if the user has yet to be notified that bytes of an earlier transfer are reused.
@@ -23,6 +26,7 @@ struct HeldPart: Sendable {
     /// incomplete file read again.
     mutating func giveUp(_ ledger: RangeLedger) {
         if !ledger.written.isEmpty { generation += 1 }
+        unproven = ByteRangeSet()
     }
 
     /// Tells the user once that bytes are joined to those of an earlier transfer. Before the first joined byte, the

@@ -9,12 +9,7 @@ extension TransferEvidence {
         if !held.isDoubtful, held.representation.validator == .weak {
             return held.written.weaklyBelieved(of: representation)
         }
-        var believed = held.written
-        guard held.isDoubtful else { return believed }
-        for run in held.written.ranges {
-            believed.remove(ByteRange(run.upperBound - 1, run.upperBound))
-        }
-        return believed
+        return held.isDoubtful ? HeldSamples.believed(held) : held.written
     }
 
     /// Forgets the known metadata of the file, such as its length and validators. The next response defines the file
@@ -45,13 +40,13 @@ extension TransferEvidence {
         representation = held.representation
         ranges.isWeakened = false
         // The author of an untrusted journal may have forged the checksums together with the bytes.
-        let known = held.isUntrusted || terms.options.ignoresServerChecksums ? [] : held.checksums
+        let known = held.isUntrusted || held.isRenumbered || terms.options.ignoresServerChecksums ? [] : held.checksums
         for checksum in known where !checksums.contains(where: { $0.algorithm == checksum.algorithm }) {
             checksums.append(checksum)
         }
         ledger = RangeLedger(completeLength: held.representation.completeLength, written: believed(held))
         ledger.markDurable(held.durable)
-        part.isDoubtful = held.isDoubtful
+        part.adopt(held)
         ranges.lackedBefore = held.lacksRanges
         part.exists = true
         part.resumedBytes = ledger.written.count

@@ -18,6 +18,8 @@ package enum TransferAction: Hashable, Sendable {
     case learn(Representation, [Checksum])
     /// Remove written bytes from the journal: they may be wrong, and are downloaded again.
     case withdraw(ByteRange)
+    /// Store in the journal that the part file is its own, although the inode number differs: its bytes are proven.
+    case adoptPart
     /// Compute the checksums of the written file of this length and compare them; `verified` or `storageFailed`
     /// follows.
     case verify([Checksum], length: Int64)

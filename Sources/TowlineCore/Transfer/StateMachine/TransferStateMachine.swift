@@ -144,9 +144,9 @@ package struct TransferStateMachine: Sendable {
         (now, jitter) = (context.now, context.jitter)
         let step = work.follow(context)
         for source in step.sources { patience.noteProgress(at: source, &sources) }
-        let actions = step.isJoined ? evidence.part.announceResuming() : []
+        let actions: [TransferAction] = step.isJoined ? evidence.part.announceResuming() : []
         if evidence.isConfirmed, !work.isSingle { work.measure(step, context) }
-        return actions
+        return evidence.part.proves(work.ledger.written) ? actions + [.adoptPart] : actions
     }
 
     // MARK: Beginning

@@ -88,6 +88,9 @@ package struct HeldDownload: Hashable, Sendable {
     package var durable: ByteRangeSet
     /// `true` to compare the bytes before each resume point, even if there is other proof.
     package var isDoubtful: Bool
+    /// `true` if the part file may be the file that the journal describes, but has another inode number. The bytes
+    /// before each resume point and samples of the others then prove it (`HeldSamples`).
+    package var isRenumbered = false
     /// `true` if the bytes may not come from the server: the part file is not the file that the journal describes,
     /// or the bytes came over http and the file is now requested over https.
     package var isUntrusted: Bool

@@ -93,6 +93,7 @@ package enum TransferTrace {
         case .learn(let representation, _):
             "record the length \(representation.completeLength.map(String.init) ?? "(unknown)") and the validators"
         case .withdraw(let range): "discard \(bytes(range))"
+        case .adoptPart: "the samples of the part file are equal: record its inode number"
         case .verify(let checksums, _): "verify \(checksums.map(\.algorithm.rawValue).joined(separator: ", "))"
         case .setAside: "keep the wrong file"
         case .publish: "publish the file"
