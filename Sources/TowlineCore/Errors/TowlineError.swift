@@ -15,6 +15,9 @@ public struct TowlineError: Error, Hashable, Sendable {
     public let systemError: Int32?
     /// The failure of the network or of a server that caused the error; `nil` if there is another cause.
     public let networkFailure: NetworkFailure?
+    /// The names of the fields of a request that cannot be applied to an existing download, as in the HTTP API; empty
+    /// for other errors.
+    public package(set) var fields: [String] = []
 
     /// Creates an error. `message` must contain no secrets and no unescaped bytes from a server.
     public init(
@@ -46,6 +49,7 @@ extension TowlineError {
             case unknownDownload, illegalTransition, closed
             case registryBusy, registryFailure, unsupportedRegistry
             case followUpFailed
+            case optionConflict
         }
         private let base: Base
         private init(_ base: Base) { self.base = base }
@@ -128,6 +132,8 @@ extension TowlineError {
         public static let unsupportedRegistry = Code(.unsupportedRegistry)
         /// An action after the download, such as moving the file, failed. The downloaded file is complete.
         public static let followUpFailed = Code(.followUpFailed)
+        /// The list already contains the download, and some options of the new request cannot be applied to it.
+        public static let optionConflict = Code(.optionConflict)
     }
 }
 
