@@ -144,10 +144,6 @@ int towline_name(int descriptor, int directory, const char *name) {
     return result(linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW));
 }
 
-int towline_move(const char *from, const char *to) {
-    return result(renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE));
-}
-
 int towline_fsetxattr(int descriptor, const char *name, const void *value, size_t size) {
     return result(fsetxattr(descriptor, name, value, size, 0));
 }

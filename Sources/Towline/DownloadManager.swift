@@ -13,10 +13,14 @@ public protocol DownloadManager: Sendable {
     /// Adds several downloads in one transaction: either all of them or none.
     ///
     /// The same URL in the same directory is the same download. If the list already contains it, its handle is
-    /// returned, and a failed or cancelled download restarts with the new request. Returns the handles in the order of
-    /// the requests.
+    /// returned. The options of the request that differ from the defaults are applied to it: a running transfer restarts
+    /// if necessary and keeps its bytes. A failed or cancelled download restarts with the new request. The file of a
+    /// finished download is compared with a new checksum; ``TowlineCore/ExistingPolicy/overwrite`` downloads it again.
+    /// Returns the handles in the order of the requests.
     ///
-    /// - Throws: `unusableURL`, `unusableDestination`, `unusableHeader` or `unusableOption` if a request is invalid.
+    /// - Throws: `unusableURL`, `unusableDestination`, `unusableHeader` or `unusableOption` if a request is invalid;
+    ///   `optionConflict` if an option cannot be applied to an existing download; `checksumMismatch` if its finished
+    ///   file does not match. No download is then added.
     @discardableResult
     func add(contentsOf requests: [DownloadRequest]) async throws(TowlineError) -> [Download]
 

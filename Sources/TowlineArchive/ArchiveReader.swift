@@ -42,13 +42,13 @@ final class ArchiveReader {
     /// The bytes of the last frame.
     private let buffer: UnsafeMutableRawBufferPointer
 
-    /// Starts to read an archive.
+    /// Starts to read the archive `name` in the open directory `folder`. `path` names the archive in messages.
     ///
     /// - Throws: `archiveDamaged` if the path is not a file; an error of the disk.
-    init(_ path: String, _ flag: CancelFlag) throws(TowlineError) {
+    init(_ path: String, in folder: Int32, named name: String, _ flag: CancelFlag) throws(TowlineError) {
         self.path = path
         self.flag = flag
-        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        let descriptor = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .unpacking("cannot open", path, errno) }
         defer { Glibc.close(descriptor) }
         var status = stat()

@@ -2,7 +2,10 @@ import CTowline
 import Glibc
 internal import TowlineCore
 
-/// The temporary directory `NAME.unpacking-N` of an archive, beside the final directory of the content.
+/// The temporary directory `.NAME.unpacking-N` of an archive, beside the final directory of the content.
+///
+/// The name begins with a dot, so that programs that watch the parent directory, such as media servers, do not read
+/// incomplete files. Older versions used the name without the dot.
 ///
 /// Only its owner has access (0700). The directory is locked during unpacking and contains a mark file. A directory
 /// with a mark and no lock was left by a crash and is deleted. The content is a subdirectory, so that the mark stays
@@ -21,8 +24,12 @@ final class StagingFolder {
 
     /// Creates and locks the temporary directory, and deletes directories that a crash left. Throws `destinationExists`
     /// if the final name exists.
-    init(in parentPath: String, for final: String) throws(TowlineError) {
-        let parent = open(parentPath, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    ///
+    /// - Parameters:
+    ///   - folder: the open parent directory. All later calls use this directory, whatever its path leads to then.
+    ///   - parentPath: the path of the parent directory, for messages.
+    init(in folder: Int32, at parentPath: String, for final: String) throws(TowlineError) {
+        let parent = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard parent >= 0 else { throw .unpacking("cannot open", parentPath, errno) }
         do throws(TowlineError) {
             Self.removeLeftovers(parent, of: final)
@@ -137,7 +144,7 @@ final class StagingFolder {
             .destinationExists,
             """
             the archive was not unpacked because no temporary directory could be created: \
-            \(parentPath)/\(final).unpacking-1 to .unpacking-1000 already exist. Delete them and try again
+            \(parentPath)/\(Self.name(final, 1)) to \(Self.name(final, 1000)) already exist. Delete them and try again
             """)
     }
 
@@ -147,17 +154,17 @@ final class StagingFolder {
     }
 
     /// Returns the name of the temporary directory. A long name is shortened, so that the result has at most 255 bytes.
-    private static func name(_ final: String, _ number: Int) -> String {
+    private static func name(_ final: String, _ number: Int, isHidden: Bool = true) -> String {
         let suffix = ".unpacking-\(number)"
-        var stem = final
+        var stem = (isHidden ? "." : "") + final
         while stem.utf8.count + suffix.utf8.count > 255 { stem.unicodeScalars.removeLast() }
         return stem + suffix
     }
 
-    /// Deletes the directories that crashes left. Checks only the first eight numbers: more crashes in a row are rare.
+    /// Deletes the directories that crashes left, also crashes of older versions. Checks only the first eight numbers:
+    /// more crashes in a row are rare.
     private static func removeLeftovers(_ parent: Int32, of final: String) {
-        for number in 1...8 {
-            let name = Self.name(final, number)
+        for name in (1...8).flatMap({ [Self.name(final, $0), Self.name(final, $0, isHidden: false)] }) {
             let old = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             guard old >= 0 else { continue }
             if flock(old, LOCK_EX | LOCK_NB) == 0 {

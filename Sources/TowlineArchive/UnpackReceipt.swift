@@ -6,11 +6,8 @@ import Glibc
 package enum UnpackReceipt {
     private static let name = "user.towline.unpacked"
 
-    /// Returns whether `path` is a directory that was unpacked with this receipt. Returns `false` if the file system
-    /// does not support extended attributes.
-    package static func isOn(_ path: String, _ receipt: String) -> Bool { isOn(path, in: AT_FDCWD, receipt) }
-
     /// Returns whether `name` in the open directory `parent` is a directory that was unpacked with this receipt.
+    /// Returns `false` if the file system does not support extended attributes.
     package static func isOn(_ name: String, in parent: Int32, _ receipt: String) -> Bool {
         lines(name, parent)?.first.map { $0 == receipt } ?? false
     }

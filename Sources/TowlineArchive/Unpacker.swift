@@ -7,7 +7,7 @@ internal import TowlineThreads
 ///
 /// A confined child process reads the archive (`ArchiveReader`). This process creates the files.
 ///
-/// Unpacking is atomic: entries are written to `NAME.unpacking-N`, which is renamed when all bytes are durable. A
+/// Unpacking is atomic: entries are written to `.NAME.unpacking-N`, which is renamed when all bytes are durable. A
 /// crash or an error leaves no incomplete directory under the final name, and no existing file is changed.
 ///
 /// An archive may contain files, directories, symbolic links that stay inside the directory, and hard links to its
@@ -34,18 +34,35 @@ package struct Unpacker: Sendable {
     /// Creates an unpacker.
     package init(limits: UnpackLimits = UnpackLimits()) { self.limits = limits }
 
-    /// Unpacks the file at `archive` into the new directory `name` in `directory`, on a separate thread.
+    /// An entry of an open directory, which stays open until `unpack` returns.
+    package struct Entry: Sendable {
+        let parent: Int32
+        let name: String
+        let path: String
+
+        /// Creates an entry from the descriptor of its parent directory, its name, and its path for messages.
+        package init(in parent: Int32, named name: String, path: String) {
+            (self.parent, self.name, self.path) = (parent, name, path)
+        }
+
+        fileprivate var parentPath: String { path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "." }
+    }
+
+    /// Unpacks the file `archive` into the new directory `target`, on a separate thread.
     ///
     /// Cancelling the task ends the unpacking soon and deletes the temporary files.
     ///
     /// - Parameters:
+    ///   - target: the new directory. A path component that is replaced meanwhile has no effect: all system calls are
+    ///     relative to the open parent directory.
     ///   - durable: waits until the result survives a power failure.
     ///   - receipt: marks the directory as the result of this call; see `UnpackReceipt.isOn`.
     /// - Throws: `archiveRefused` or `archiveDamaged` because of the archive; `destinationExists` if the name exists;
     ///   `cancelled`; an error of the disk.
     package func unpack(
-        _ archive: String, into directory: String, as name: String, durable: Bool = true, receipt: String? = nil
+        _ archive: Entry, into target: Entry, durable: Bool = true, receipt: String? = nil
     ) async throws(TowlineError) -> Result {
+        let name = target.name
         guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(0x2F), !name.utf8.contains(0) else {
             let shown = TerminalSafeText.make(name)
             throw TowlineError(
@@ -54,14 +71,15 @@ package struct Unpacker: Sendable {
         }
         let limits = limits
         return try await WorkThread.run { (flag) throws(TowlineError) in
-            let reader = try ArchiveReader(archive, flag)
-            let folder = try StagingFolder(in: directory, for: name)
-            let budget = UnpackBudget(limits: limits, archive: archive, archiveLength: reader.length)
-            let writer = EntryWriter(root: folder.descriptor, archive: archive, budget: budget, flag: flag)
+            let path = archive.path
+            let reader = try ArchiveReader(path, in: archive.parent, named: archive.name, flag)
+            let folder = try StagingFolder(in: target.parent, at: target.parentPath, for: name)
+            let budget = UnpackBudget(limits: limits, archive: path, archiveLength: reader.length)
+            let writer = EntryWriter(root: folder.descriptor, archive: path, budget: budget, flag: flag)
             while let head = try reader.next() { try writer.write(head, from: reader) }
             try writer.finish()
             try folder.publish(as: name, durable: durable, receipt: receipt)
-            return Result(path: directory + "/" + name, entries: writer.entries, bytes: writer.bytes)
+            return Result(path: target.path, entries: writer.entries, bytes: writer.bytes)
         }
     }
 }

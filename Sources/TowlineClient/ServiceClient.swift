@@ -180,7 +180,9 @@ package struct ServiceClient: Sendable {
         // Without a code, the path or the method is unknown to this towd.
         guard problem.code != nil || ![404, 405].contains(answer.status) else { return unreadable(answer.status) }
         let code = problem.code.flatMap { TowlineError.Code(name: $0) } ?? .unusableOption
-        return TowlineError(code, problem.detail ?? problem.title)
+        var error = TowlineError(code, problem.detail ?? problem.title)
+        error.fields = problem.fields ?? []
+        return error
     }
 
     private func unreadable(_ status: Int) -> TowlineError {

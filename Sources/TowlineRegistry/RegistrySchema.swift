@@ -5,7 +5,7 @@ internal import GRDB
 /// Never edit a released migration. Add another migration and increase `version`.
 enum RegistrySchema {
     /// The value of `PRAGMA user_version` in a database of this schema. A newer program writes a greater value.
-    static let version = 1
+    static let version = 2
 
     /// The list of migrations. Each one is a transaction: a kill leaves the tables before or after the migration.
     static var migrator: DatabaseMigrator {
@@ -16,6 +16,13 @@ enum RegistrySchema {
             try database.execute(sql: totals)
             try database.execute(sql: others)
             try database.execute(sql: "PRAGMA user_version = 1")
+        }
+        migrator.registerMigration("2") { database in
+            // Version 1 stored a failed follow-up as a finished download (4) with a reason code.
+            try database.execute(sql: "INSERT INTO totals (state) VALUES (7)")
+            try database.execute(
+                sql: "UPDATE downloads SET state = 7 WHERE state = 4 AND reason_code LIKE 'failed %'")
+            try database.execute(sql: "PRAGMA user_version = 2")
         }
         return migrator
     }

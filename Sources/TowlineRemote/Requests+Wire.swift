@@ -14,8 +14,11 @@ extension Wire.NewDownload {
         mirrors = request.mirrors.isEmpty ? nil : request.mirrors.map(\.absoluteString)
         headers = request.headers.isEmpty ? nil : request.headers.map { Wire.Header(name: $0.name, value: $0.value) }
         (user, cookies, proxy, options) = (request.user, request.cookies, request.proxy, request.options)
-        (priority, group, metadata) = (request.priority, request.group, request.metadata)
-        startsPaused = request.startsPaused
+        // A default value is not a given field, which would change a download that the list already contains.
+        priority = request.priority == 0 ? nil : request.priority
+        group = request.group
+        metadata = request.metadata.isEmpty ? nil : request.metadata
+        startsPaused = request.startsPaused ? true : nil
         if request.publicAddressesOnly { throw TowlineError.missing("publicAddressesOnly") }
         if request.certificateAuthorities != nil { throw TowlineError.missing("certificateAuthorities") }
         switch request.followUps.first {

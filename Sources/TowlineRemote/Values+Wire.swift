@@ -85,7 +85,7 @@ extension DownloadState {
             case .downloading: .downloading
             case .verifying: .verifying
             case .publishing: .publishing
-            case .finished: .finished
+            case .finished, .followUpFailed: .finished
             case .paused: .paused
             case .waiting: .waiting(wire.waitsFor.flatMap { WaitReason(rawValue: $0) } ?? .retry)
             case .failed: .failed

@@ -6,10 +6,17 @@ package enum FileMove {
     /// The system calls of a move. Each returns 0 or a negative error number.
     struct Calls {
         /// renameat2(2) with RENAME_NOREPLACE.
-        var move: (_ from: String, _ to: String) -> Int32 = { towline_move($0, $1) }
-        var link: (_ from: String, _ to: String) -> Int32 = { Glibc.link($0, $1) == 0 ? 0 : -errno }
-        var synchronize: (_ directory: String) -> Int32 = FileMove.synchronize
+        var move: (_ from: Entry, _ to: Entry) -> Int32 = {
+            towline_rename($0.directory, $0.name, $1.directory, $1.name, 1)
+        }
+        var link: (_ from: Entry, _ to: Entry) -> Int32 = {
+            linkat($0.directory, $0.name, $1.directory, $1.name, 0) == 0 ? 0 : -errno
+        }
+        var synchronize: (_ directory: Int32) -> Int32 = FileMove.synchronize
     }
+
+    /// A name in an open directory.
+    package typealias Entry = (directory: Int32, name: String)
 
     private static let attribute = "user.towline.moved"
 
@@ -20,7 +27,7 @@ package enum FileMove {
     /// with the same receipt recognizes the moved file and succeeds.
     ///
     /// - Returns: the error number of the failed call, or 0.
-    package static func rename(_ from: String, to: String, receipt: String) -> Int32 {
+    package static func rename(_ from: Entry, to: Entry, receipt: String) -> Int32 {
         write(receipt, on: from)
         let number = rename(from, to: to, Calls())
         switch number {
@@ -32,46 +39,43 @@ package enum FileMove {
         }
     }
 
-    static func rename(_ from: String, to: String, _ calls: Calls) -> Int32 {
+    static func rename(_ from: Entry, to: Entry, _ calls: Calls) -> Int32 {
         var code = calls.move(from, to)
         if [-EINVAL, -ENOSYS, -EOPNOTSUPP].contains(code) { code = renameInSteps(from, to, calls) }
         guard code >= 0 else { return -code }
-        for path in [to, from] { _ = calls.synchronize(path.lastIndex(of: "/").map { String(path[...$0]) } ?? "./") }
+        for entry in [to, from] { _ = calls.synchronize(entry.directory) }
         return 0
     }
 
     /// Renames with a hard link and an unlink, for file systems that do not support a rename without replacing (NFS,
     /// some FUSE).
-    private static func renameInSteps(_ from: String, _ to: String, _ calls: Calls) -> Int32 {
+    private static func renameInSteps(_ from: Entry, _ to: Entry, _ calls: Calls) -> Int32 {
         let code = calls.link(from, to)
-        if code >= 0 { return unlink(from) == 0 ? 0 : -errno }
+        if code >= 0 { return unlinkat(from.directory, from.name, 0) == 0 ? 0 : -errno }
         guard [-EPERM, -ENOSYS, -EOPNOTSUPP].contains(code) else { return code }
         // Without hard links (FAT), checks the name and then renames. Another process may create the name in between.
         var status = stat()
-        guard lstat(to, &status) != 0 else { return -EEXIST }
-        return Glibc.rename(from, to) == 0 ? 0 : -errno
+        guard fstatat(to.directory, to.name, &status, AT_SYMLINK_NOFOLLOW) != 0 else { return -EEXIST }
+        return renameat(from.directory, from.name, to.directory, to.name) == 0 ? 0 : -errno
     }
 
     /// Syncs a directory, or the complete file system if it cannot sync a directory (some FUSE).
-    private static func synchronize(_ directory: String) -> Int32 {
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return errno }
-        defer { close(descriptor) }
-        return fsync(descriptor) == 0 ? 0 : -towline_syncfs(descriptor)
+    private static func synchronize(_ directory: Int32) -> Int32 {
+        fsync(directory) == 0 ? 0 : -towline_syncfs(directory)
     }
 
     // MARK: The receipt
 
-    private static func write(_ receipt: String, on path: String) {
-        let file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    private static func write(_ receipt: String, on entry: Entry) {
+        let file = openat(entry.directory, entry.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return }
         defer { close(file) }
         let bytes = Array(receipt.utf8)
         _ = towline_fsetxattr(file, attribute, bytes, bytes.count)
     }
 
-    private static func isOn(_ path: String, _ receipt: String) -> Bool {
-        let file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    private static func isOn(_ entry: Entry, _ receipt: String) -> Bool {
+        let file = openat(entry.directory, entry.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return false }
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: receipt.utf8.count + 1)
@@ -79,9 +83,10 @@ package enum FileMove {
         return count >= 0 && bytes.prefix(Int(count)).elementsEqual(receipt.utf8)
     }
 
-    private static func isSame(_ left: String, _ right: String) -> Bool {
+    private static func isSame(_ left: Entry, _ right: Entry) -> Bool {
         var (first, second) = (stat(), stat())
-        return lstat(left, &first) == 0 && lstat(right, &second) == 0
+        return fstatat(left.directory, left.name, &first, AT_SYMLINK_NOFOLLOW) == 0
+            && fstatat(right.directory, right.name, &second, AT_SYMLINK_NOFOLLOW) == 0
             && (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)
     }
 }

@@ -200,7 +200,7 @@ struct ScriptedList {
     func page(_ query: DownloadQuery) -> DownloadPage {
         let text = query.text?.lowercased()
         var found = entries.map(\.snapshot).filter { snapshot in
-            (query.filters.isEmpty || query.filters.contains(RegisteredState(snapshot.state)))
+            (query.filters.isEmpty || query.filters.contains(snapshot.registeredState))
                 && (query.group == nil || snapshot.group == query.group)
                 && (text.map { text in
                     snapshot.source.lowercased().contains(text) || snapshot.name?.lowercased().contains(text) == true
@@ -231,7 +231,7 @@ struct ScriptedList {
         case .added: return sorted { $0.id }
         case .name: return sorted { $0.name ?? "" }
         case .size: return sorted { $0.completeLength ?? 0 }
-        case .state: return sorted { RegisteredState($0.state).number }
+        case .state: return sorted { $0.registeredState.number }
         case .ended: return sorted { $0.endedAt ?? .distantPast }
         }
     }
@@ -240,7 +240,7 @@ struct ScriptedList {
         var totals = DownloadTotals()
         for filter in DownloadQuery.Filter.allCases { totals.counts[filter] = 0 }
         for entry in entries {
-            totals.counts[RegisteredState(entry.snapshot.state), default: 0] += 1
+            totals.counts[entry.snapshot.registeredState, default: 0] += 1
             totals.heldBytes += entry.snapshot.heldBytes
             totals.completeLength += entry.snapshot.completeLength ?? 0
         }
@@ -249,6 +249,11 @@ struct ScriptedList {
 }
 
 extension DownloadSnapshot {
+    /// The state that the list of a real downloader stores.
+    fileprivate var registeredState: RegisteredState {
+        if state == .finished, case .failed = followUp { .followUpFailed } else { RegisteredState(state) }
+    }
+
     /// Starts a download again: without the results of its last run.
     mutating func begin(in state: DownloadState) {
         if self.state == .cancelled { heldBytes = 0 }

@@ -31,8 +31,11 @@ extension Wire {
         package var startsPaused: Bool?
         /// Unpack the archive after the download.
         package var unpack: Unpack?
+        /// The fields that the client gave. `url`, `directory` and `name` are not included.
+        package var given: Set<RequestField> = []
 
-        private enum CodingKeys: String, CodingKey, CaseIterable {
+        /// The names of the fields in JSON, besides those of `options`.
+        package enum CodingKeys: String, CodingKey, CaseIterable {
             case url, mirrors, directory, name, headers, user, cookies, proxy, priority, group, metadata, startsPaused
             case unpack
         }
@@ -57,9 +60,14 @@ extension Wire {
             startsPaused = try members.decodeIfPresent(Bool.self, forKey: .startsPaused)
             unpack = try members.decodeIfPresent(Unpack.self, forKey: .unpack)
             options = try TransferOptions(from: decoder)
+            let values = try decoder.container(keyedBy: TransferOptions.CodingKeys.self)
+            let names =
+                try members.allKeys.filter { try !members.decodeNil(forKey: $0) }.map(\.rawValue)
+                + values.allKeys.filter { try !values.decodeNil(forKey: $0) }.map(\.rawValue)
+            given = Set(names.compactMap(RequestField.init(rawValue:)))
         }
 
-        /// Encodes a request.
+        /// Encodes a request. Writes the default values of the options in `given`, too.
         package func encode(to encoder: any Encoder) throws {
             var members = encoder.container(keyedBy: CodingKeys.self)
             try members.encode(url, forKey: .url)
@@ -75,7 +83,8 @@ extension Wire {
             try members.encodeIfPresent(metadata, forKey: .metadata)
             try members.encodeIfPresent(startsPaused, forKey: .startsPaused)
             try members.encodeIfPresent(unpack, forKey: .unpack)
-            try options.encode(to: encoder)
+            try options.encode(
+                to: encoder, including: Set(given.compactMap { TransferOptions.CodingKeys(rawValue: $0.rawValue) }))
         }
     }
 

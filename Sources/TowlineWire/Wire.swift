@@ -9,9 +9,14 @@ package enum Wire {
     package enum State: String, Hashable, Sendable, Codable, CaseIterable {
         /// The states of `DownloadState`.
         case queued, connecting, downloading, verifying, publishing, finished, paused, waiting, failed, cancelled
+        /// The file is complete, but a follow-up action failed.
+        case followUpFailed = "follow-up-failed"
 
         /// True if the download has ended: finished, failed or cancelled.
-        package var isOver: Bool { self == .finished || self == .failed || self == .cancelled }
+        package var isOver: Bool { isComplete || self == .failed || self == .cancelled }
+
+        /// True if the file is complete, also if a follow-up action failed.
+        package var isComplete: Bool { self == .finished || self == .followUpFailed }
     }
 
     /// A download, as returned by the service.
@@ -135,10 +140,13 @@ package enum Wire {
         package var detail: String?
         /// Name of the `TowlineError.Code`, if any.
         package var code: String?
+        /// Names of the fields of the request that were not applied, if any.
+        package var fields: [String]?
 
         /// Creates a value.
-        package init(title: String, status: Int, detail: String? = nil, code: String? = nil) {
+        package init(title: String, status: Int, detail: String? = nil, code: String? = nil, fields: [String]? = nil) {
             type = code.map { "urn:towline:" + $0 } ?? "about:blank"
+            self.fields = fields
             self.title = title
             self.status = status
             self.detail = detail

@@ -52,7 +52,7 @@ struct ServiceListTests {
             #expect(try await Self.rows(service, ["--only", row.state]).map(\.name) == [row.name], "\(row.state)")
         }
         let words = ["queued", "connecting", "downloading", "verifying", "publishing", "waiting", "paused"]
-        for word in words + ["finished", "failed", "cancelled"] {
+        for word in words + ["finished", "failed", "cancelled", "follow-up-failed"] {
             let rows = try await Self.rows(service, ["--only", word])
             #expect(rows.allSatisfy { $0.state == word }, "\(word)")
         }
@@ -70,6 +70,29 @@ struct ServiceListTests {
             let refused = try await service.tow(["list", option, value])
             #expect(refused.status == 2 && refused.stderr.contains(option + ": "), "\(refused.stderr)")
         }
+        service.kill()
+        await server.stop()
+    }
+
+    /// A complete file that cannot be unpacked is not shown as finished.
+    @Test(.timeLimit(.minutes(2))) func aFailedFollowUpIsShown() async throws {
+        let server = try await FaultServer.start(["/a.zip": Resource(length: 1 << 20)])
+        let service = try ServiceProcess(try TestDirectory())
+        _ = try await service.tow(["add", "--unpack", server.url("/a.zip")])
+        let rows = try await Self.wait(service) { $0.first?.state == "follow-up-failed" }
+        #expect(rows.map(\.state) == ["follow-up-failed"])
+        for only in [[], ["--only", "failed"], ["--only", "follow-up-failed"]] {
+            let line = try await service.tow(["list"] + only).text
+            #expect(line.contains("  follow-up-failed  ") && line.contains("(the downloaded archive was not unpacked"))
+        }
+        #expect(try await Self.rows(service, ["--only", "finished"]).isEmpty)
+        let again = try await service.tow(
+            ["add", "--checksum", "md5:" + String(repeating: "0", count: 32)] + [
+                server.url("/a.zip")
+            ])
+        #expect(again.status == 5 && again.stderr.contains("a.zip is finished and does not match"), "\(again.stderr)")
+        let smaller = try await service.tow(["add", "--max-size", "5", server.url("/a.zip")])
+        #expect(smaller.status == 1 && smaller.stderr.contains(": --max-size. "), "\(smaller.stderr)")
         service.kill()
         await server.stop()
     }

@@ -16,7 +16,7 @@ import Testing
             defer { place.remove() }
             var run = try ExampleRun(.archive, [place.path])
             try run.send("unpack \(nginx.url("many.tar.gz")) out")
-            let staging = place.path + "/out.unpacking-1"
+            let staging = place.path + "/.out.unpacking-1"
             while !FileManager.default.fileExists(atPath: staging), !isThere(place) { await Task.yield() }
             // Each round kills the program at a later time.
             try await Task.sleep(for: .milliseconds(round * 15))

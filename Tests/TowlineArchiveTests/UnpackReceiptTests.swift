@@ -12,13 +12,13 @@ import TowlineCore
     /// Unpacks the files `x`, `linked` (a hard link to it) and `sub/y` to the directory `it`.
     private func unpacked() throws -> Workshop {
         let workshop = try Workshop()
-        let folder = try StagingFolder(in: workshop.out, for: "it")
-        let content = workshop.out + "/it.unpacking-1/content/"
+        let folder = try StagingFolder(in: AT_FDCWD, at: workshop.out, for: "it")
+        let content = workshop.out + "/.it.unpacking-1/content/"
         try FileManager.default.createDirectory(atPath: content + "sub", withIntermediateDirectories: true)
         for name in ["x", "sub/y"] { try Data("old".utf8).write(to: URL(fileURLWithPath: content + name)) }
         #expect(link(content + "x", content + "linked") == 0)
         try folder.publish(as: "it", durable: false, receipt: "mine")
-        try #require(UnpackReceipt.isOn(workshop.out + "/it", "mine"))
+        try #require(UnpackReceipt.isOn(workshop.out + "/it", in: AT_FDCWD, "mine"))
         return workshop
     }
 
@@ -48,7 +48,7 @@ import TowlineCore
 
     @Test func allOfTheArchiveIsRemoved() throws {
         let workshop = try unpacked()
-        #expect(!UnpackReceipt.isOn(workshop.out + "/it", "min") && !UnpackReceipt.isOn(workshop.out + "/it", ""))
+        for other in ["min", ""] { #expect(!UnpackReceipt.isOn(workshop.out + "/it", in: AT_FDCWD, other)) }
         #expect(remove(workshop) && names(workshop).isEmpty)
     }
 

@@ -253,12 +253,12 @@ import TowlineEngine
         try await make(isKilled: true)
         do {
             let newer = try DatabaseQueue(path: state.database)
-            try await newer.write { try $0.execute(sql: "PRAGMA user_version = 2; CREATE TABLE more (x)") }
+            try await newer.write { try $0.execute(sql: "PRAGMA user_version = 3; CREATE TABLE more (x)") }
             if isInLog {
                 let copies = ["registry.sqlite", "registry.sqlite-wal"].map { ($0, state.bytes($0)) }
                 try newer.close()
                 for (name, bytes) in copies { writeFile(state.directory + "/" + name, bytes) }
-                #expect(!state.bytes("registry.sqlite")[60..<64].elementsEqual([0, 0, 0, 2]))
+                #expect(!state.bytes("registry.sqlite")[60..<64].elementsEqual([0, 0, 0, 3]))
             } else {
                 try newer.close()
             }
@@ -270,12 +270,38 @@ import TowlineEngine
         #expect(!state.names.contains { $0.contains("damaged") })
     }
 
+    /// Version 1 stored a failed follow-up as a finished download.
+    @Test func aListOfVersion1IsConverted() async throws {
+        var failed = Sample.download(1)
+        (failed.state, failed.reasonCode, failed.reason, failed.heldBytes) = (.finished, "failed 0", "encrypted", 7)
+        var done = Sample.download(2)
+        (done.state, done.reasonCode, done.heldBytes) = (.finished, "done", 5)
+        try FileManager.default.createDirectory(atPath: state.directory, withIntermediateDirectories: true)
+        let old = try DatabaseQueue(path: state.database)
+        try RegistrySchema.migrator.migrate(old, upTo: "1")
+        try await old.write { [failed, done] database in
+            var totals = TotalsSum()
+            for download in [failed, done] {
+                _ = try DownloadRow.insert(download, place: 1, into: database, &totals)
+            }
+            try totals.write(to: database)
+        }
+        try old.close()
+        let registry = try await state.open()
+        failed.state = .followUpFailed
+        #expect(registry.notices.isEmpty)
+        #expect(try await registry.downloads([failed.id, done.id]) == [failed, done])
+        #expect(try await registry.totals().counts == [.followUpFailed: 1, .finished: 1])
+        #expect(try await registry.totals().heldBytes == 12)
+        await registry.close()
+    }
+
     /// A migration is one transaction. An interrupted migration leaves the old tables unchanged.
     @Test func row105AMigrationThatFailsLeavesTheOldTables() async throws {
         struct Cut: Error {}
         try await make()
         var migrator = RegistrySchema.migrator
-        migrator.registerMigration("2") { database in
+        migrator.registerMigration("3") { database in
             try database.execute(sql: "ALTER TABLE downloads ADD COLUMN more TEXT; DELETE FROM entries")
             throw Cut()
         }

@@ -24,10 +24,10 @@ import Testing
         calls.move = { _, _ in -EINVAL }
         if !canLink { calls.link = { _, _ in -EPERM } }
         try Data("theirs".utf8).write(to: URL(fileURLWithPath: to))
-        #expect(FileMove.rename(from, to: to, calls) == EEXIST)
+        #expect(FileMove.rename((AT_FDCWD, from), to: (AT_FDCWD, to), calls) == EEXIST)
         #expect(text(from) == "mine" && text(to) == "theirs")
         try FileManager.default.removeItem(atPath: to)
-        #expect(FileMove.rename(from, to: to, calls) == 0)
+        #expect(FileMove.rename((AT_FDCWD, from), to: (AT_FDCWD, to), calls) == 0)
         #expect(text(from) == nil && text(to) == "mine")
     }
 
@@ -37,7 +37,7 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: root) }
         var calls = FileMove.Calls()
         calls.synchronize = { _ in EIO }
-        #expect(FileMove.rename(from, to: to, calls) == 0)
+        #expect(FileMove.rename((AT_FDCWD, from), to: (AT_FDCWD, to), calls) == 0)
         #expect(text(from) == nil && text(to) == "mine")
     }
 }

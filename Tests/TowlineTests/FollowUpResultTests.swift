@@ -103,6 +103,41 @@ import TowlineEngine
         await #expect(throws: TowlineError.self) { try await steps.perform(.move(to: other), of: file) }
     }
 
+    // MARK: Directories that are replaced meanwhile
+
+    /// Another user who can write to a directory of the path replaces it with a link to a directory of the victim.
+    @Test(.timeLimit(.minutes(1))) func aDirectoryThatIsReplacedByALinkHasNoEffect() async throws {
+        defer { try? FileManager.default.removeItem(at: root) }
+        let shell = Process()
+        shell.executableURL = URL(fileURLWithPath: "/bin/sh")
+        shell.arguments = [
+            "-ec",
+            """
+            mkdir -p \(root.path)/in \(root.path)/out \(root.path)/victim; cd \(root.path)
+            head -c 60000000 /dev/urandom > noise; tar cf in/it.tar noise; echo mine > victim/it.tar
+            """,
+        ]
+        try shell.run()
+        shell.waitUntilExit()
+        let file = FinishedFile(
+            id: DownloadID(milliseconds: 1, random: (2, 3)), path: root.path + "/in/it.tar",
+            source: "http://localhost/it.tar", length: 1, endedAt: 7)
+        let step = FollowUp.unpack(into: root.appendingPathComponent("out/it"), deletesArchive: true)
+        async let result = LocalFollowUps().perform(step, of: file)
+        while !FileManager.default.fileExists(atPath: root.path + "/out/.it.unpacking-1") { await Task.yield() }
+        for name in ["in", "out"] {
+            #expect(rename(root.path + "/" + name, root.path + "/old-" + name) == 0)
+            #expect(symlink(root.path + "/victim", root.path + "/" + name) == 0)
+        }
+        _ = try await result
+        func names(_ folder: String) -> [String] {
+            (try? FileManager.default.contentsOfDirectory(atPath: root.path + "/" + folder)) ?? []
+        }
+        #expect(names("victim") == ["it.tar"])
+        #expect(names("old-in") == [])
+        #expect(names("old-out") == ["it"])
+    }
+
     // MARK: Skipped and moved files
 
     @Test(.timeLimit(.minutes(1)), arguments: [false, true])

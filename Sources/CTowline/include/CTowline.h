@@ -99,9 +99,6 @@ int towline_spawn(char *const *arguments, char *const *environment, int output, 
 /// process stays a zombie.
 int towline_peek_end(int process, int *code, int *status);
 
-/// renameat2(2) with RENAME_NOREPLACE, between any two directories of one file system.
-int towline_move(const char *from, const char *to);
-
 /// Returns a nonblocking netlink socket that reports every change of links, addresses and routes.
 int towline_watch_network(void);
 /// Returns 1 if an interface other than loopback is up, has a carrier and has a route, 0 if not, and -errno if the routes

@@ -38,7 +38,7 @@ extension DownloadCenter {
             throw TowlineError(
                 .illegalTransition, "\(name) is running. Pause the download, then change its directory")
         }
-        let isThere = record.state == .finished ? await files.hasFinished(record) : await files.holds(record)
+        let isThere = record.state.isComplete ? await files.hasFinished(record) : await files.holds(record)
         guard !isThere else {
             throw TowlineError(
                 .illegalTransition,
@@ -76,7 +76,7 @@ extension DownloadCenter {
     ) async throws(TowlineError) {
         guard let name = record.name else { return }
         let (shownName, shownPath) = (TerminalSafeText.make(name), TerminalSafeText.make(path))
-        if record.state == .finished {
+        if record.state.isComplete {
             var moved = record
             moved.directory = path
             let isDeleted = request.followUps.contains {
@@ -89,7 +89,7 @@ extension DownloadCenter {
         }
         let others = try await registry.downloads(named: name, limit: 1000)
         let isUsed = others.contains {
-            $0.id != record.id && $0.directory == path && ![.finished, .cancelled].contains($0.state)
+            $0.id != record.id && $0.directory == path && $0.state.mayHaveJournal
         }
         guard isUsed else { return }
         throw TowlineError(

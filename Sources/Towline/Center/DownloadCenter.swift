@@ -42,15 +42,25 @@ final class DownloadCenter: Sendable {
     // MARK: Adding
 
     /// Adds downloads to the registry and starts as many as the limits allow. Returns their identifiers in the order of
-    /// the requests. A request with the URL and destination of an existing download returns that download.
+    /// the requests. A request with the URL and destination of an existing download is applied to that download.
+    ///
+    /// - Throws: `optionConflict` or `checksumMismatch` if options cannot be applied to an existing download. No
+    ///   download is then added.
     func add(_ requests: [DownloadRequest]) async throws(TowlineError) -> [DownloadID] {
         try checkOpen()
         var records: [RegisteredDownload] = []
+        var asked: [DownloadID: DownloadRequest] = [:]
         for request in await scheduler.disks.located(requests) {
-            records.append(try RegisteredDownload(identifiers.next(), request, at: clock.milliseconds))
+            let record = try RegisteredDownload(identifiers.next(), request, at: clock.milliseconds)
+            records.append(record)
+            asked[record.id] = request
         }
-        let additions = try await scheduler.add(records) { [running] existing, new throws(TowlineError) in
+        let finished = try await finishedEntries(of: requests)
+        let additions = try await scheduler.add(records) { [running, asked] existing, new throws(TowlineError) in
             try new.checkName(against: existing, running)
+            guard let request = asked[new.id], !finished.missing.contains(existing.id) else { return }
+            if existing.state.isComplete, request.existing.replaces { return }
+            try RepeatedRequest(request, existing, running[existing.id]).check()
         }
         var ids: [DownloadID] = []
         for (index, addition) in additions.enumerated() {
@@ -58,49 +68,11 @@ final class DownloadCenter: Sendable {
             case .added: ids.append(records[index].id)
             case .existing(let id):
                 ids.append(id)
-                try await reviveIfLost(id, as: requests[index], records[index])
+                try await addAgain(id, as: requests[index], records[index], finished)
             }
         }
         await scheduler.startQueued()
         return ids
-    }
-
-    /// Restarts a download that a caller adds again, if it failed, was cancelled, waits with a different request, or
-    /// its finished file is missing. The new request replaces the old request, because the difference may prevent the
-    /// failure.
-    private func reviveIfLost(
-        _ id: DownloadID, as request: DownloadRequest, _ asked: RegisteredDownload
-    ) async throws(TowlineError) {
-        await locks.acquire(id)
-        defer { locks.release(id) }
-        while try await !revive(id, as: request, asked) {}
-    }
-
-    /// Restarts a download that a caller adds again if its current state requires that: `reviveIfLost` calls this
-    /// function until the state stays unchanged.
-    ///
-    /// - Returns: `false` if this state changed meanwhile and the function must be called again.
-    private func revive(
-        _ id: DownloadID, as request: DownloadRequest, _ asked: RegisteredDownload
-    ) async throws(TowlineError) -> Bool {
-        guard running[id] == nil, let record = try await registry.download(id) else { return true }
-        switch record.state {
-        case .finished:
-            if await files.hasFinished(record), request.existing != .update { return true }
-            await followUps.end(id)
-            guard let record = try await registry.download(id), record.state == .finished else { return true }
-            // A follow-up was moving the file.
-            if await files.hasFinished(record), request.existing != .update {
-                await scheduler.beginFollowUps(id)
-                return true
-            }
-        case .failed, .cancelled: break
-        // The same request again does not end a wait that the server asked for.
-        case .waiting where StoredRequest.request(of: record) != request: break
-        default: return true
-        }
-        let change = try RegistryChange(restarting: record, as: request, asked, at: clock.milliseconds)
-        return try await scheduler.apply(change, onlyFrom: record.state)
     }
 
     /// Adds the unfinished downloads whose journals are in a directory and that are not in the list of downloads. They
@@ -210,7 +182,7 @@ final class DownloadCenter: Sendable {
             case .none:
                 if command == .resume || command == .retry { overruleHost(of: record) }
                 return
-            case .refused where command == .retry && record.state == .finished:
+            case .refused where command == .retry && record.state.isComplete:
                 if try await retryFollowUp(of: id) { return }
             case .refused: throw TowlineError.refused(command, in: record.state, name: record.name)
             case .change(let state):
@@ -230,7 +202,7 @@ final class DownloadCenter: Sendable {
         await locks.acquire(id)
         defer { locks.release(id) }
         let record = try await list.record(id)
-        guard record.state == .finished else { return false }
+        guard record.state.isComplete else { return false }
         guard case .failed(let number, _) = FollowUpState(code: record.reasonCode, reason: record.reason) else {
             throw TowlineError.refused(.retry, in: record.state, name: record.name)
         }
@@ -241,7 +213,7 @@ final class DownloadCenter: Sendable {
             id, state: .init(.finished, reasonCode: FollowUpState.running(number).code, endedAt: record.endedAt))
         let message = "the failed follow-up action (such as unpacking) was started again"
         change.note("retried", message, at: clock.milliseconds)
-        guard try await scheduler.apply(change, onlyFrom: .finished) else { return false }
+        guard try await scheduler.apply(change, onlyFrom: record.state) else { return false }
         await scheduler.beginFollowUps(id)
         return true
     }
@@ -259,9 +231,9 @@ final class DownloadCenter: Sendable {
         await followUps.end(id)
         do throws(TowlineError) {
             let record = try await list.record(id)
-            guard record.state == .finished else { throw cannotRefetch(record) }
+            guard record.state.isComplete else { throw cannotRefetch(record) }
             let change = try RegistryChange(refetching: record, at: clock.milliseconds)
-            guard try await scheduler.apply(change, onlyFrom: .finished) else {
+            guard try await scheduler.apply(change, onlyFrom: record.state) else {
                 throw try await cannotRefetch(list.record(id))
             }
         } catch {
@@ -294,7 +266,7 @@ final class DownloadCenter: Sendable {
     }
 
     private func removeFiles(of record: RegisteredDownload) async throws(TowlineError) {
-        let isFinished = record.state == .finished
+        let isFinished = record.state.isComplete
         if isFinished {
             try await scheduler.disks.check(record)
         } else {
@@ -351,7 +323,7 @@ final class DownloadCenter: Sendable {
 
     /// Runs `body`, which carries out a command for one of many downloads. Ignores its errors `illegalTransition` (the
     /// download has ended) and `unknownDownload` (it was removed).
-    private func allowingRefusal(_ body: () async throws(TowlineError) -> Void) async throws(TowlineError) {
+    func allowingRefusal(_ body: () async throws(TowlineError) -> Void) async throws(TowlineError) {
         do throws(TowlineError) {
             try await body()
         } catch  where error.code == .illegalTransition || error.code == .unknownDownload {

@@ -13,6 +13,9 @@ protocol DownloadFiles: Sendable {
     func content(_ record: RegisteredDownload) async throws(TowlineError) -> ContentFile
     /// Returns whether the finished file still exists with the length that it had when it finished.
     func hasFinished(_ record: RegisteredDownload) async -> Bool
+    /// Compares the finished file with a checksum. Returns the difference, or `nil` if the file matches. Throws if the
+    /// file cannot be read, or was changed meanwhile.
+    func mismatch(_ record: RegisteredDownload, _ checksum: Checksum) async throws(TowlineError) -> ChecksumMismatch?
     /// Returns whether an unfinished file of this download exists: a journal under its name that contains one of its
     /// URLs.
     func holds(_ record: RegisteredDownload) async -> Bool

@@ -19,6 +19,22 @@ struct LocalFiles: DownloadFiles {
 
     func hasFinished(_ record: RegisteredDownload) async -> Bool { await WorkThread.runBriefly { isFinished(record) } }
 
+    func mismatch(
+        _ record: RegisteredDownload, _ checksum: Checksum
+    ) async throws(TowlineError) -> ChecksumMismatch? {
+        let place = Place(directory: record.directory, name: record.name ?? "")
+        let source = try HTTPURL(parsing: record.source).withoutSecrets
+        switch try await storage.prove(place, source: source, checksum: checksum) {
+        case .proven: return nil
+        case .refuted(let mismatch?): return mismatch
+        case .refuted(nil):
+            throw TowlineError(
+                .unusableDestination,
+                "\(TerminalSafeText.make(place.path)) was changed or removed while Towline compared it with a checksum. "
+                    + "Add the download again")
+        }
+    }
+
     func holds(_ record: RegisteredDownload) async -> Bool { await WorkThread.runBriefly { isBegun(record) } }
 
     func discardUnfinished(_ record: RegisteredDownload) async throws(TowlineError) {
@@ -73,7 +89,7 @@ struct LocalFiles: DownloadFiles {
                 .unusableDestination, "no bytes of the download are on the disk yet. Start the download first")
         }
         return try storage.content(
-            Place(directory: record.directory, name: name), isFinished: record.state == .finished,
+            Place(directory: record.directory, name: name), isFinished: record.state.isComplete,
             length: record.completeLength)
     }
 

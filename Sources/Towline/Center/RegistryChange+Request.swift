@@ -29,10 +29,12 @@ extension RegisteredDownload {
         // A download that ended or waits, and has no name yet, restarts with the new request and its name.
         if other == nil, ![.queued, .active, .paused].contains(existing.state) { return }
         let found = other.map { "with the name \(TerminalSafeText.make($0))" } ?? "with a name that the server supplies"
-        throw TowlineError(
+        var error = TowlineError(
             .unusableDestination,
             "\(DownloadSnapshot(self).source): the list already contains this URL in \(directory), \(found). Remove that "
                 + "download, or choose another directory")
+        error.fields = ["name"]
+        throw error
     }
 }
 
@@ -56,7 +58,7 @@ extension RegistryChange {
         source = asked.source
         host = asked.host
         // A file that a follow-up moved is downloaded to its original destination and moved again.
-        if record.state == .finished || record.directory != asked.directory {
+        if record.state.isComplete || record.directory != asked.directory {
             (directory, name) = (asked.directory, asked.name)
         }
         metadata = asked.metadata
@@ -68,7 +70,12 @@ extension RegistryChange {
     /// Creates the change of a registry entry that downloads the file of a finished download again. Throws
     /// `illegalTransition` if a follow-up replaced the file with the directory that it unpacked. `time` is in
     /// milliseconds since 1970.
-    init(refetching record: RegisteredDownload, at time: Int64) throws(TowlineError) {
+    ///
+    /// - Parameter new: a new request, and the entry that it would have as a new download; `nil` to use the stored
+    ///   request.
+    init(
+        refetching record: RegisteredDownload, as new: (DownloadRequest, RegisteredDownload)? = nil, at time: Int64
+    ) throws(TowlineError) {
         var request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
         let state = FollowUpState(code: record.reasonCode, reason: record.reason)
         guard
@@ -79,9 +86,15 @@ extension RegistryChange {
                 "\(TerminalSafeText.make(record.name ?? "the file")) cannot be downloaded again because it was unpacked "
                     + "and deleted. Remove the unpacked directory, then add the download again")
         }
-        request.replacesOwnFile = true
-        self.init(record.id, state: .init(.queued))
-        options = try StoredRequest.encode(request)
+        if case (var new, let asked)? = new {
+            new.replacesOwnFile = true
+            try self.init(restarting: record, as: new, asked, at: time)
+            (directory, name, entries) = (nil, nil, [])
+        } else {
+            request.replacesOwnFile = true
+            self.init(record.id, state: .init(.queued))
+            options = try StoredRequest.encode(request)
+        }
         completeLength = .some(nil)
         heldBytes = 0
         let message = "the finished file is downloaded again; the old file stays until the new one is complete"

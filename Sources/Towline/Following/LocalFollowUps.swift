@@ -12,60 +12,71 @@ import TowlineSystem
 /// Performs the follow-ups of finished downloads: unpacks archives, moves files and runs programs on this machine, and
 /// sends notifications.
 struct LocalFollowUps: FollowUpPerformer {
-    /// The storage, whose roots limit the directories that are changed; `nil` without limits.
-    var storage: FileStorage?
+    /// The storage, whose roots limit the directories that are changed.
+    var storage = FileStorage()
 
     func perform(_ followUp: FollowUp, of file: FinishedFile) async throws(TowlineError) -> String? {
-        try storage?.checkRoots(Place(path: file.path).directory)
-        if let target = followUp.target { try storage?.checkRoots(target.deletingLastPathComponent().path) }
         switch followUp {
         case .unpack(let directory, let deletesArchive):
-            try await unpack(file, directory)
-            guard deletesArchive else { return nil }
-            try delete(file)
-            return directory.standardizedFileURL.path
-        case .move(let target): return try move(file, target)
-        case .run(let program, let arguments, let timeout): try await run(program, arguments, timeout, file)
+            let path = directory.standardizedFileURL.path
+            try await unpack(file, path, deletesArchive)
+            return deletesArchive ? path : nil
+        case .move(let target): return try move(file, target.standardizedFileURL.path)
+        case .run(let program, let arguments, let timeout):
+            try storage.checkRoots(Place(path: file.path).directory)
+            try await run(program, arguments, timeout, file)
         case .notify(let url): try await notify(url, file)
         }
         return nil
     }
 
-    private func unpack(_ file: FinishedFile, _ directory: URL) async throws(TowlineError) {
-        let target = directory.standardizedFileURL
-        // A kill prevented the entry in the list. The archive may already be deleted.
-        if UnpackReceipt.isOn(target.path, file.receipt) { return }
+    private func unpack(_ file: FinishedFile, _ path: String, _ deletesArchive: Bool) async throws(TowlineError) {
+        let target = try OpenPlace(path, storage)
+        let archive = Result { () throws(TowlineError) in try OpenPlace(file.path, storage) }
+        defer { withExtendedLifetime((target, archive)) {} }
         do throws(TowlineError) {
-            _ = try await Unpacker().unpack(
-                file.path, into: target.deletingLastPathComponent().path, as: target.lastPathComponent,
-                receipt: file.receipt)
+            // A kill prevented the entry in the list. The archive may already be deleted.
+            if !isUnpacked(target, file) {
+                let archive = try archive.get()
+                _ = try await Unpacker().unpack(
+                    .init(in: archive.parent, named: archive.name, path: archive.path),
+                    into: .init(in: target.parent, named: target.name, path: target.path), receipt: file.receipt)
+            }
         } catch {
             // The directory appears only when it is complete. A directory with the receipt of this step was unpacked
             // before a kill prevented the entry in the list. Any other directory of this name is not ours: an error.
-            if error.code == .destinationExists, UnpackReceipt.isOn(target.path, file.receipt) { return }
-            throw error
+            guard error.code == .destinationExists, isUnpacked(target, file) else { throw error }
         }
+        if deletesArchive { try delete(archive) }
+    }
+
+    private func isUnpacked(_ target: OpenPlace, _ file: FinishedFile) -> Bool {
+        UnpackReceipt.isOn(target.name, in: target.parent, file.receipt)
     }
 
     /// Deletes the archive after it was unpacked. A missing file is no error: a kill may have followed the deletion.
-    private func delete(_ file: FinishedFile) throws(TowlineError) {
-        guard unlink(file.path) != 0, errno != ENOENT else { return }
+    private func delete(_ archive: Result<OpenPlace, TowlineError>) throws(TowlineError) {
+        if case .failure(let error) = archive, error.systemError == ENOENT { return }
+        let archive = try archive.get()
+        guard unlinkat(archive.parent, archive.name, 0) != 0, errno != ENOENT else { return }
         let number = errno
         throw TowlineError(
             .followUpFailed,
-            "the archive \(TerminalSafeText.make(file.path)) was unpacked and cannot be deleted: "
+            "the archive \(TerminalSafeText.make(archive.path)) was unpacked and cannot be deleted: "
                 + "\(String(cString: strerror(number))). Delete it, or start the download again",
             systemError: number)
     }
 
     /// Moves the file with one rename and returns the new path. Throws `destinationExists` if the target exists, and
     /// `followUpFailed` if the rename fails, for example because the target is on another file system.
-    private func move(_ file: FinishedFile, _ target: URL) throws(TowlineError) -> String {
-        let path = target.standardizedFileURL.path
+    private func move(_ file: FinishedFile, _ path: String) throws(TowlineError) -> String {
         // A file that was downloaded again replaced the file that an earlier run moved.
         if path == file.path { return path }
         let (source, name) = (TerminalSafeText.make(file.path), TerminalSafeText.make(path))
-        let number = FileMove.rename(file.path, to: path, receipt: file.receipt)
+        let (old, new) = (try OpenPlace(file.path, storage), try OpenPlace(path, storage))
+        let number = withExtendedLifetime((old, new)) {
+            FileMove.rename((old.parent, old.name), to: (new.parent, new.name), receipt: file.receipt)
+        }
         switch number {
         case 0: return path
         case EEXIST:

@@ -87,6 +87,9 @@ public struct DownloadRequest: Hashable, Sendable {
     /// with proof: a checksum of the file or the same strong ETag. `headers` and `user` are not sent to mirrors.
     public var mirrors: [URL] = []
 
+    /// The fields that the caller gave; `nil` if these are the fields whose values differ from the defaults.
+    package var given: Set<RequestField>?
+
     /// `true` if the download replaces the file that it published earlier, at the place of that file. The list sets
     /// the property for `Download.refetch`, until the new file is complete.
     var replacesOwnFile = false
@@ -98,7 +101,7 @@ public struct DownloadRequest: Hashable, Sendable {
     /// The request as the caller made it, without the properties that the list adds.
     var asAdded: DownloadRequest {
         var request = self
-        (request.replacesOwnFile, request.fileSystem) = (false, nil)
+        (request.replacesOwnFile, request.fileSystem, request.given) = (false, nil, nil)
         return request
     }
 

@@ -30,7 +30,7 @@ enum StoredRequest {
 /// The JSON form of a request in the registry, with the options of the transfer in the same object. Members that an
 /// older version did not store have their default values.
 extension DownloadRequest: Codable {
-    private enum CodingKeys: String, CodingKey {
+    enum CodingKeys: String, CodingKey, CaseIterable {
         case url, destination, headers, cookies, user, priority, group, metadata, startsPaused, followUps, proxy
         case certificateAuthorities, netrcFile
         case publicAddressesOnly = "isPublicOnly"

@@ -57,6 +57,9 @@ extension TowlineError: LocalizedError, CustomDebugStringConvertible {
         .registryBusy: ("Another program uses the list of downloads.", "Close the other program."),
         .registryFailure: ("The list of downloads cannot be read or written.", "Check the disk."),
         .unsupportedRegistry: ("A newer version of the program wrote the list of downloads.", "Update the program."),
+        .optionConflict: (
+            "The download is in the list with other options.", "Remove it from the list, then add it again."
+        ),
         .followUpFailed: ("A step after the download failed.", "Correct the cause, then start the download again."),
     ]
 

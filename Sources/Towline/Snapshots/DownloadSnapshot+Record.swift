@@ -38,7 +38,7 @@ extension DownloadSnapshot {
             state = .waiting(WaitCode(rawValue: record.reasonCode ?? "")?.reason ?? .network)
             waitsUntil = record.waitUntil.map { Date(milliseconds: $0) }
         case .paused: state = .paused
-        case .finished:
+        case .finished, .followUpFailed:
             state = .finished
             followUp = FollowUpState(code: record.reasonCode, reason: record.reason)
         case .failed:

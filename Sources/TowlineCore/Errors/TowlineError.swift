@@ -17,6 +17,9 @@ public struct TowlineError: Error, Hashable, Sendable {
     public let networkFailure: NetworkFailure?
     /// The order with which the user can get what the error prevented; `nil` if no such order is known.
     package var order: Order?
+    /// The names of the fields of a request that cannot be applied to an existing download, as in the HTTP API; empty
+    /// for other errors.
+    public package(set) var fields: [String] = []
 
     /// Creates an error. `message` must contain no secrets and no unescaped bytes from a server.
     public init(
@@ -64,6 +67,7 @@ extension TowlineError {
             case unknownDownload, illegalTransition, closed
             case registryBusy, registryFailure, unsupportedRegistry
             case followUpFailed
+            case optionConflict
         }
         private let base: Base
         private init(_ base: Base) { self.base = base }
@@ -146,6 +150,8 @@ extension TowlineError {
         public static let unsupportedRegistry = Code(.unsupportedRegistry)
         /// An action after the download, such as moving the file, failed. The downloaded file is complete.
         public static let followUpFailed = Code(.followUpFailed)
+        /// The list already contains the download, and some options of the new request cannot be applied to it.
+        public static let optionConflict = Code(.optionConflict)
     }
 }
 

@@ -15,6 +15,8 @@ public enum RegisteredState: String, Hashable, Sendable, CaseIterable {
     case failed
     /// The download was cancelled by the user.
     case cancelled
+    /// The file of the download is complete, but a follow-up action, such as unpacking, failed.
+    case followUpFailed = "follow-up-failed"
 
     /// The number that the tables of the registry store for the state.
     package var number: Int {
@@ -26,6 +28,7 @@ public enum RegisteredState: String, Hashable, Sendable, CaseIterable {
         case .finished: 4
         case .failed: 5
         case .cancelled: 6
+        case .followUpFailed: 7
         }
     }
 
@@ -37,7 +40,10 @@ public enum RegisteredState: String, Hashable, Sendable, CaseIterable {
 
     /// `true` if a download in this state may have a part file and a journal (the record of its valid bytes), so that
     /// it can resume.
-    package var mayHaveJournal: Bool { self != .finished && self != .cancelled }
+    package var mayHaveJournal: Bool { !isComplete && self != .cancelled }
+
+    /// `true` if the file of the download is complete, also if a follow-up action failed.
+    package var isComplete: Bool { self == .finished || self == .followUpFailed }
 }
 
 /// A command of an API client or a user for one download in the registry, the stored list of downloads.
@@ -69,15 +75,15 @@ package enum DownloadCommand: Hashable, Sendable, CaseIterable {
         switch (self, state) {
         case (.pause, .queued), (.pause, .active), (.pause, .waiting): .change(.paused)
         case (.pause, .paused): .none
-        case (.pause, .finished), (.pause, .failed), (.pause, .cancelled): .refused
+        case (_, .finished), (_, .followUpFailed): .refused
+        case (.pause, .failed), (.pause, .cancelled): .refused
         case (.resume, .queued), (.resume, .active), (.retry, .queued), (.retry, .active): .none
         case (.resume, .waiting), (.resume, .paused), (.resume, .failed): .change(.queued)
         case (.retry, .waiting), (.retry, .paused), (.retry, .failed), (.retry, .cancelled): .change(.queued)
-        case (.resume, .finished), (.resume, .cancelled), (.retry, .finished): .refused
+        case (.resume, .cancelled): .refused
         case (.cancel, .queued), (.cancel, .active), (.cancel, .waiting), (.cancel, .paused), (.cancel, .failed):
             .change(.cancelled)
         case (.cancel, .cancelled): .none
-        case (.cancel, .finished): .refused
         }
     }
 }

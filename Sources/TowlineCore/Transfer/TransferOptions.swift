@@ -8,6 +8,8 @@ public enum ExistingPolicy: String, Hashable, Sendable, CaseIterable {
     ///
     /// If the server chose the name, only a finished download of the same URL is replaced. Any other file makes the
     /// download fail with `destinationExists`. The same applies to ``update``.
+    ///
+    /// If a finished download is added again, it is downloaded again.
     case overwrite
     /// Adds the next free number to the name of the new file: `NAME (1)` and so on.
     case rename
@@ -188,26 +190,32 @@ extension TransferOptions: Codable {
     }
 
     /// Encodes the options that differ from the defaults.
-    public func encode(to encoder: any Encoder) throws {
+    public func encode(to encoder: any Encoder) throws { try encode(to: encoder, including: []) }
+
+    /// Encodes the options that differ from the defaults, and those of `keys` also with their default values.
+    package func encode(to encoder: any Encoder, including keys: Set<CodingKeys>) throws {
         let defaults = TransferOptions()
         var values = encoder.container(keyedBy: CodingKeys.self)
+        func encode<Value: Encodable & Equatable>(_ value: Value, unless standard: Value, _ key: CodingKeys) throws {
+            if value != standard || keys.contains(key) { try values.encode(value, forKey: key) }
+        }
         try values.encodeIfPresent(connections, forKey: .connections)
         try values.encodeIfPresent(rateLimit, forKey: .rateLimit)
         try values.encodeIfPresent(checksum?.description, forKey: .checksum)
-        try values.encode(existing.rawValue, unless: defaults.existing.rawValue, .existing)
-        try values.encode(stallTimeout / .seconds(1), unless: defaults.stallTimeout / .seconds(1), .stallTimeout)
+        try encode(existing.rawValue, unless: defaults.existing.rawValue, .existing)
+        try encode(stallTimeout / .seconds(1), unless: defaults.stallTimeout / .seconds(1), .stallTimeout)
         try values.encodeIfPresent(maximumTries, forKey: .maximumTries)
-        try values.encode(retryWait / .seconds(1), unless: defaults.retryWait / .seconds(1), .retryWait)
+        try encode(retryWait / .seconds(1), unless: defaults.retryWait / .seconds(1), .retryWait)
         try values.encodeIfPresent(maximumWait.map { $0 / .seconds(1) }, forKey: .maximumWait)
-        try values.encode(retryStatuses.sorted(), unless: [], .retryStatuses)
-        try values.encode(maximumRedirects, unless: defaults.maximumRedirects, .maximumRedirects)
+        try encode(retryStatuses.sorted(), unless: [], .retryStatuses)
+        try encode(maximumRedirects, unless: defaults.maximumRedirects, .maximumRedirects)
         try values.encodeIfPresent(maximumSize, forKey: .maximumSize)
-        try values.encode(allowsDowngrade, unless: false, .allowsDowngrade)
-        try values.encode(usesHTTP1Only, unless: false, .usesHTTP1Only)
-        try values.encode(isSequential, unless: false, .isSequential)
-        try values.encode(allowsUnsafeResume, unless: false, .allowsUnsafeResume)
-        try values.encode(ignoresServerChecksums, unless: false, .ignoresServerChecksums)
-        try values.encode(acceptsWebPages, unless: false, .acceptsWebPages)
+        try encode(allowsDowngrade, unless: false, .allowsDowngrade)
+        try encode(usesHTTP1Only, unless: false, .usesHTTP1Only)
+        try encode(isSequential, unless: false, .isSequential)
+        try encode(allowsUnsafeResume, unless: false, .allowsUnsafeResume)
+        try encode(ignoresServerChecksums, unless: false, .ignoresServerChecksums)
+        try encode(acceptsWebPages, unless: false, .acceptsWebPages)
     }
 }
 
@@ -220,14 +228,5 @@ extension KeyedDecodingContainer<TransferOptions.CodingKeys> {
     fileprivate func seconds(_ key: Key) throws -> Duration? {
         guard let seconds = try decodeIfPresent(Double.self, forKey: key) else { return nil }
         return .microseconds(Int64((min(max(-1, seconds), 1e9) * 1e6).rounded()))
-    }
-}
-
-extension KeyedEncodingContainer<TransferOptions.CodingKeys> {
-    /// Encodes the value of an option unless it is the default value (`standard`).
-    fileprivate mutating func encode<Value: Encodable & Equatable>(
-        _ value: Value, unless standard: Value, _ key: Key
-    ) throws {
-        if value != standard { try encode(value, forKey: key) }
     }
 }

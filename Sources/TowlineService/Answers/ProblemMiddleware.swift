@@ -53,7 +53,8 @@ struct ProblemMiddleware: RouterMiddleware {
             let status = status(error.code)
             return (
                 Wire.Problem(
-                    title: title(status), status: status, detail: error.message, code: error.code.description), [:]
+                    title: title(status), status: status, detail: error.message, code: error.code.description,
+                    fields: error.fields.isEmpty ? nil : error.fields), [:]
             )
         case let error as HTTPError:
             return (
@@ -119,7 +120,7 @@ struct ProblemMiddleware: RouterMiddleware {
         switch code {
         case .unusableURL, .unusableHeader, .unusableOption, .unusableDestination: 400
         case .unknownDownload: 404
-        case .illegalTransition, .destinationExists, .destinationBusy: 409
+        case .illegalTransition, .destinationExists, .destinationBusy, .optionConflict, .checksumMismatch: 409
         case .diskFull: 507
         case .closed, .registryBusy: 503
         default: 500

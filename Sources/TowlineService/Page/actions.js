@@ -3,15 +3,15 @@
 import { announce, complain } from "./announce.js";
 import { api } from "./api.js";
 import { group } from "./order.js";
-import { nameOf } from "./format.js";
+import { isComplete, nameOf } from "./format.js";
 import { t } from "./language.js";
 
 /** Tests by action: can it be applied to a download in its state? The service makes the final decision. */
 const allowed = {
   pause: (download) => ["queued", "active", "waiting"].includes(group(download.state)),
   resume: (download) => ["paused", "waiting"].includes(download.state),
-  retry: (download) => ["failed", "cancelled"].includes(download.state) || download.followUp?.state === "failed",
-  cancel: (download) => !["finished", "cancelled"].includes(download.state),
+  retry: (download) => ["failed", "follow-up-failed", "cancelled"].includes(download.state),
+  cancel: (download) => !isComplete(download) && download.state !== "cancelled",
   remove: () => true,
 };
 

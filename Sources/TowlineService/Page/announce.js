@@ -64,14 +64,14 @@ export function problemText(problem) {
   return has(key) ? `${t(key)}: ${problem.message}` : problem.message;
 }
 
-/** Announces downloads that finished or failed. Several within a second are announced as a number. */
+/** Announces downloads that finished, or that failed or whose follow-up action failed. Several within a second are announced as a number. */
 export class Ends {
   constructor() {
     this.ends = [];
   }
 
   note(download) {
-    if (!["finished", "failed"].includes(download.state)) return;
+    if (!["finished", "failed", "follow-up-failed"].includes(download.state)) return;
     this.ends.push(download);
     this.timer ??= setTimeout(() => this.flush(), 1000);
   }
@@ -80,7 +80,7 @@ export class Ends {
     this.timer = undefined;
     const ends = this.ends.splice(0);
     for (const state of ["finished", "failed"]) {
-      const these = ends.filter((download) => download.state === state);
+      const these = ends.filter((download) => (download.state === "finished") === (state === "finished"));
       if (these.length === 0) continue;
       const text = t(state === "finished" ? "saidFinished" : "saidFailed", { n: these.length, name: nameOf(these[0]) });
       if (state === "failed") announce(text, "bad");

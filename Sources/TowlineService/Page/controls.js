@@ -2,7 +2,7 @@
 
 import { showProblem } from "./announce.js";
 import { element } from "./dom.js";
-import { editableBytes, parseBytes } from "./format.js";
+import { editableBytes, isComplete, parseBytes } from "./format.js";
 import { t } from "./language.js";
 import { read } from "./links.js";
 
@@ -41,7 +41,7 @@ export class Controls {
     this.put(this.priority.input, String(download.priority));
     this.put(this.group.input, download.group ?? "");
     this.put(this.directory.input, download.directory);
-    const isOver = ["finished", "cancelled"].includes(download.state);
+    const isOver = isComplete(download) || download.state === "cancelled";
     this.linkForm.hidden = isOver;
   }
 

@@ -6,7 +6,7 @@ import { complain } from "./announce.js";
 import { Controls } from "./controls.js";
 import { byId, element, setAttribute, setText } from "./dom.js";
 import { showFacts } from "./facts.js";
-import { bytes, duration, fraction, nameOf, percent, rate, sizes } from "./format.js";
+import { bytes, duration, fraction, isComplete, nameOf, percent, rate, sizes } from "./format.js";
 import { paintRates } from "./graph.js";
 import { t } from "./language.js";
 import { makeBar, showProgress, stateText } from "./row.js";
@@ -236,7 +236,7 @@ export class Details {
         { type: "button", class: "quiet", "data-action": action, icon: action,
           onclick: () => this.actions.perform(action, [this.id]) },
         element("span", {}, actionLabel(action, download)))));
-    if (download.state === "finished") {
+    if (isComplete(download)) {
       this.buttons.prepend(element(
         "a", { class: "quiet button", href: api.contentAddress(download.id), download: download.name ?? "", icon: "save" },
         element("span", {}, t("saveCopy"))));

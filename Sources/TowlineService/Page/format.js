@@ -131,9 +131,12 @@ export function hostOf(download) {
   }
 }
 
+/** True if the file is complete, also if a follow-up action failed. */
+export const isComplete = ({ state }) => ["finished", "follow-up-failed"].includes(state);
+
 /** The progress from 0 to 1, or undefined while the complete length is unknown. */
 export function fraction(download) {
-  if (download.state === "finished") return 1;
+  if (isComplete(download)) return 1;
   if (download.completeLength === undefined) return undefined;
   return download.completeLength > 0 ? Math.min(1, download.heldBytes / download.completeLength) : 0;
 }

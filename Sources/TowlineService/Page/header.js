@@ -13,7 +13,7 @@ const filters = {
   queued: ["queued", "waiting"],
   paused: ["paused"],
   finished: ["finished"],
-  failed: ["failed", "cancelled"],
+  failed: ["failed", "follow-up-failed", "cancelled"],
 };
 const orders = ["queue", "added", "name", "size", "state", "ended"];
 const typingPause = 200;
@@ -133,7 +133,7 @@ export class Header {
   }
 
   sentence({ counts, heldBytes, completeLength }) {
-    const numbers = { active: counts.active ?? 0, waiting: (counts.queued ?? 0) + (counts.waiting ?? 0), paused: counts.paused ?? 0, failed: counts.failed ?? 0 };
+    const numbers = { active: counts.active ?? 0, waiting: (counts.queued ?? 0) + (counts.waiting ?? 0), paused: counts.paused ?? 0, failed: (counts.failed ?? 0) + (counts["follow-up-failed"] ?? 0) };
     const parts = Object.keys(numbers).filter((name) => numbers[name]).map((name) => t(`sum.${name}`, { n: numbers[name] }));
     if (parts.length === 0) return t(counts.finished ? "allDone" : "nothingYet");
     if (completeLength > heldBytes) parts.push(sizes(heldBytes, completeLength));

@@ -8,7 +8,7 @@ import { Details } from "./details.js";
 import { confirm, showHelp, signIn } from "./dialogs.js";
 import { byId, copyText, element, onColours } from "./dom.js";
 import { LostFolders } from "./folders.js";
-import { nameOf } from "./format.js";
+import { isComplete, nameOf } from "./format.js";
 import { Header } from "./header.js";
 import { icon } from "./icons.js";
 import { Keyboard } from "./keyboard.js";
@@ -86,7 +86,7 @@ function rowMenu(id, anchor, point) {
     },
   });
   const items = ["resume", "pause", "retry", "cancel"].filter((name) => can(name, download)).map(action);
-  if (download.state === "finished") {
+  if (isComplete(download)) {
     items.unshift({ label: t("saveCopy"), icon: "save", href: api.contentAddress(id) });
   }
   items.push({ label: t("details"), icon: "details", act: () => open(id, { takesFocus: true }) });

@@ -3,7 +3,7 @@
 import { nameOf } from "./format.js";
 
 /** The sort order of the states, as in the service. */
-const states = ["queued", "active", "waiting", "paused", "finished", "failed", "cancelled"];
+const states = ["queued", "active", "waiting", "paused", "finished", "failed", "cancelled", "follow-up-failed"];
 
 /** The state to filter by: all states of a running transfer count as `active`. */
 export function group(state) {

@@ -2,7 +2,7 @@
 
 import { actionLabel, primary } from "./actions.js";
 import { element, setAttribute, setText } from "./dom.js";
-import { bytes, duration, fraction, hostOf, nameOf, percent, rate, sizes, when } from "./format.js";
+import { bytes, duration, fraction, hostOf, isComplete, nameOf, percent, rate, sizes, when } from "./format.js";
 import { swapIcon } from "./icons.js";
 import { has, language, t } from "./language.js";
 
@@ -20,6 +20,7 @@ export function stateText(download) {
       return [state, waitsFor(download), wait(download)].filter(Boolean).join(" · ");
     case "failed":
       return `${state} · ${shortError(download)}`;
+    case "follow-up-failed":
     case "finished":
       return finishedText(download, state);
     case "queued":
@@ -75,14 +76,14 @@ function shortError({ error, reason }) {
 
 function finishedText(download, state) {
   if (download.followUp?.state === "running") return `${state} · ${t("followUpRunning")}`;
-  if (download.followUp?.state === "failed") return `${state} · ${t("followUpFailed")}`;
+  if (download.state === "follow-up-failed") return `${state} · ${t("followUpFailed")}`;
   return download.endedAt ? `${state} · ${when(download.endedAt)}` : state;
 }
 
 /** True if the text of the state contains a reason or a follow-up action, which may be long. */
 const explains = ({ state, reason, followUp }) =>
-  ["waiting", "failed"].includes(state) || (reason && state !== "downloading") ||
-  ["running", "failed"].includes(followUp?.state);
+  ["waiting", "failed", "follow-up-failed"].includes(state) || (reason && state !== "downloading") ||
+  followUp?.state === "running";
 
 /** Shows the progress of a download in a bar, with values for screen readers. */
 export function showProgress(bar, download) {
@@ -177,7 +178,7 @@ export class Row {
   }
 
   showFigures(download) {
-    const isOver = download.state === "finished";
+    const isOver = isComplete(download);
     setText(this.size, isOver ? bytes(download.completeLength ?? download.heldBytes) : figures(download));
     const done = isOver || download.heldBytes === 0 ? undefined : fraction(download);
     setText(this.percent, done === undefined ? "" : percent(done));

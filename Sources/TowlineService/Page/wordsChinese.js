@@ -23,6 +23,7 @@ export const chinese = {
   // 状态
   "state.queued": "排队中", "state.connecting": "正在连接", "state.downloading": "正在下载",
   "state.verifying": "正在校验", "state.publishing": "正在保存", "state.finished": "已完成",
+  "state.follow-up-failed": "已下载",
   "state.paused": "已暂停", "state.waiting": "等待中", "state.failed": "失败", "state.cancelled": "已取消",
   connectionCount: "{n} 个连接",
   goesOnIn: "{time}后重试", goesOnNow: "正在重试", followUpRunning: "正在执行后续操作（如解压）",

@@ -24,6 +24,7 @@ export const english = {
   // States
   "state.queued": "Queued", "state.connecting": "Connecting", "state.downloading": "Downloading",
   "state.verifying": "Verifying", "state.publishing": "Saving", "state.finished": "Finished",
+  "state.follow-up-failed": "Downloaded",
   "state.paused": "Paused", "state.waiting": "Waiting", "state.failed": "Failed", "state.cancelled": "Cancelled",
   connectionCount: { one: "{n} connection", other: "{n} connections" },
   goesOnIn: "retrying in {time}", goesOnNow: "retrying now",

@@ -33,6 +33,7 @@ extension DownloadRequest {
         group = try wire.group.map { group throws(TowlineError) in try Self.group(group) }
         metadata = try wire.metadata.map { metadata throws(TowlineError) in try Self.metadata(metadata) } ?? [:]
         startsPaused = wire.startsPaused ?? false
+        given = wire.given
     }
 
     /// Checks a user name and password. Without a colon, the text is a mistake, such as a token that a browser filled

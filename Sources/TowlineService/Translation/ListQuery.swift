@@ -106,6 +106,7 @@ struct ListedState: Hashable {
         switch filter {
         case .active: (filters, shown) = ([.active], Set(Self.activities))
         case .waiting: (filters, shown) = ([.active, .waiting], [.waiting])
+        case .failed: (filters, shown) = ([.failed, .followUpFailed], [])
         default: (filters, shown) = ([filter], [])
         }
     }

@@ -27,7 +27,9 @@ extension Wire.Download {
         metadata = snapshot.metadata
         endedAt = snapshot.endedAt?.milliseconds
         if !snapshot.canPauseWithoutLoss { canPauseWithoutLoss = false }
-        if snapshot.state == .finished { followUp = Wire.FollowUp(snapshot.followUp) }
+        guard snapshot.state == .finished else { return }
+        followUp = Wire.FollowUp(snapshot.followUp)
+        if case .failed = snapshot.followUp { state = .followUpFailed }
     }
 
     /// Returns the message of an error. For a refused address, it names the setting of the service.

@@ -12,8 +12,9 @@ struct AddCommand: AsyncParsableCommand {
             The command adds the downloads to the list of towd and returns. 'tow list', 'tow watch' and the web page \
             show their progress. If towd is not running, 'tow add' starts it.
 
-            Adding the same URL with the same destination again does not create a second download. If the download \
-            failed or was cancelled, it starts again with the new options.
+            Adding the same URL with the same destination again does not create a second download. The options are \
+            applied to the existing download, or the command fails and names those that were not applied. If the \
+            download failed or was cancelled, it starts again with the new options.
 
             Files are saved in the downloads directory of towd (default: ~/Downloads) or in a subdirectory.
 
@@ -116,7 +117,11 @@ struct AddCommand: AsyncParsableCommand {
         while !rest.isEmpty {
             let batch = Array(try Self.batch(rest))
             rest = rest.dropFirst(batch.count)
-            added += try await service.askStarting { try await $0.add(batch) }
+            do {
+                added += try await service.askStarting { try await $0.add(batch) }
+            } catch let error as TowlineError {
+                throw RequestField.namingOptions(error)
+            }
         }
         try ServiceReport(json: json).write(added)
     }
@@ -137,13 +142,15 @@ struct AddCommand: AsyncParsableCommand {
         let groups: [any SettingOptions] = [speed, proof, request, route, failures]
         // The service has defaults of its own: only options of the command line are sent.
         var settings = DownloadSettings(options: TransferOptions())
+        let given = givenValues([.ifExists: ifExists]) + groups.flatMap(\.given)
         do {
-            try settings.apply(givenValues([.ifExists: ifExists]) + groups.flatMap(\.given))
+            try settings.apply(given)
         } catch let problem as ValidationError {
             throw UsageProblem(problem.message, in: Self.self)
         }
         var model = model()
         model.take(settings)
+        model.given = Set(given.compactMap { setting, _ in setting.fieldWithDefault })
         let named = urls.map { url in
             var request = model
             request.url = HTTPURL.withScheme(url)
@@ -191,6 +198,19 @@ struct AddCommand: AsyncParsableCommand {
         if unpack { model.unpack = .wanted(true) }
         if paused { model.startsPaused = true }
         return model
+    }
+}
+
+extension Setting {
+    /// The field of a request whose default value can be given explicitly; `nil` for other settings.
+    fileprivate var fieldWithDefault: RequestField? {
+        switch self {
+        case .ifExists: .existing
+        case .stallTimeout: .stallTimeout
+        case .retryWait: .retryWait
+        case .maxRedirects: .maximumRedirects
+        default: nil
+        }
     }
 }
 

@@ -10,13 +10,14 @@ struct DownloadLines {
     static func short(_ id: String) -> String { String(id.suffix(ShortDownloadID.shownLength)) }
 
     func table(_ downloads: [Wire.Download]) -> String {
-        downloads.map { row($0) + "\n" }.joined()
+        let width = downloads.map(\.state.rawValue.count).reduce(11) { max($0, $1) }
+        return downloads.map { row($0, stateWidth: width) + "\n" }.joined()
     }
 
-    private func row(_ download: Wire.Download) -> String {
+    private func row(_ download: Wire.Download, stateWidth: Int) -> String {
         let percent = Self.fraction(download).map { Phrases.percent($0) } ?? ""
         let cells = [
-            Self.short(download.id), Self.padded(download.state.rawValue, 11), Self.right(percent, 4),
+            Self.short(download.id), Self.padded(download.state.rawValue, stateWidth), Self.right(percent, 4),
             Self.right(Self.sizes(download), 20), Self.right(download.rate.map { Phrases.rate(Double($0)) } ?? "", 11),
         ]
         // `tow show` shows the complete reason.
@@ -24,15 +25,17 @@ struct DownloadLines {
         return paint(cells.joined(separator: "  "), download) + "  " + Self.name(download) + why
     }
 
-    /// Returns the first sentence of the reason why a download failed, waits or is queued, without the URL, which the
-    /// row shows, and without the details of the transport. `nil` without a reason.
+    /// Returns the first sentence of the reason why a download or its follow-up failed, or why it waits or is queued,
+    /// without the URL or the path, which the row shows, and without the details of the transport. `nil` without a reason.
     static func shortReason(_ download: Wire.Download) -> String? {
-        let isHeldUp = [.waiting, .queued].contains(download.state)
-        guard let reason = download.error?.message ?? (isHeldUp ? download.reason : nil) else { return nil }
+        let isExplained = [.waiting, .queued, .followUpFailed].contains(download.state)
+        guard let reason = download.error?.message ?? (isExplained ? download.reason : nil) else { return nil }
         var text = reason[...]
         if text.hasPrefix("http://") || text.hasPrefix("https://"), let end = text.firstRange(of: ": ") {
             text = text[end.upperBound...]
         }
+        let file = path(download) + ": "
+        if text.hasPrefix(file) { text = text.dropFirst(file.count) }
         // The words in parentheses are a message of the transport.
         let isOfTransport = download.error.map { $0.networkFailure != nil } ?? (download.state == .waiting)
         if isOfTransport, let detail = text.firstRange(of: " (") { text = text[..<detail.lowerBound] }
@@ -42,7 +45,7 @@ struct DownloadLines {
 
     private func paint(_ text: String, _ download: Wire.Download) -> String {
         switch download.state {
-        case .failed: style.paint(text, .bad)
+        case .failed, .followUpFailed: style.paint(text, .bad)
         case .finished: style.paint(text, .good)
         case .paused, .cancelled, .queued: style.paint(text, .quiet)
         default: text
@@ -97,14 +100,14 @@ struct DownloadLines {
     // MARK: Cells
 
     static func fraction(_ download: Wire.Download) -> Double? {
-        if download.state == .finished { return 1 }
+        if download.state.isComplete { return 1 }
         guard let length = download.completeLength, length > 0 else { return nil }
         return min(1, Double(download.heldBytes) / Double(length))
     }
 
     static func sizes(_ download: Wire.Download) -> String {
         let held = ByteCountText.format(download.heldBytes)
-        guard let length = download.completeLength, download.state != .finished else { return held }
+        guard let length = download.completeLength, !download.state.isComplete else { return held }
         return "\(held) of \(ByteCountText.format(length))"
     }
 

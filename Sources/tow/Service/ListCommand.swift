@@ -13,7 +13,8 @@ struct ListSelection: ParsableArguments {
             """
             Show only downloads in these states, separated by commas: queued, connecting, downloading, verifying, \
             publishing, waiting, paused, finished, failed, cancelled. The word active stands for connecting, \
-            downloading, verifying and publishing.
+            downloading, verifying and publishing. The word failed includes follow-up-failed: the file is complete, \
+            but it was not unpacked.
             """, valueName: "state,…"),
         completion: .list(Self.states))
     var only: String?

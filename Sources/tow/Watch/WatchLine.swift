@@ -14,7 +14,6 @@ struct WatchLine {
 
     private static let gap = "  "
     private static let stateWidth = 11
-    private static let failedAction = "the follow-up action (such as unpacking) failed; 'tow retry ID' runs it again"
 
     /// Returns the line, at most `width` cells wide.
     func make(width: Int) -> String {
@@ -28,7 +27,7 @@ struct WatchLine {
             return marker + (isSelected ? style.paint(name, .strong) : name)
         }
         // A download that was running when towd stopped is not running now, and resumes when towd runs again.
-        let word = isUnderWay && !isLive ? "stopped" : download.state.rawValue
+        let word = isUnderWay && !isLive ? "stopped" : isFailed ? "failed" : download.state.rawValue
         let state = style.paint(ProgressLine.padded(word, Self.stateWidth), ink)
         let rest = room - Self.stateWidth - Self.gap.count
         let figures = rest < 4 ? "" : figures(rest)
@@ -45,7 +44,7 @@ struct WatchLine {
 
     private var ink: TerminalStyle.Ink {
         switch download.state {
-        case .failed: .bad
+        case .failed, .followUpFailed: .bad
         case .finished: .good
         case .waiting: .attention
         case .connecting, .downloading, .verifying, .publishing, .queued, .paused, .cancelled:
@@ -57,7 +56,7 @@ struct WatchLine {
         let line = ProgressLine(row: ProgressRow(snapshot: snapshot), now: now, style: style, nameWidth: 0)
         switch download.state {
         case .downloading where isLive: return line.running(width)
-        case .finished: return words(width)
+        case .finished, .followUpFailed: return words(width)
         case .cancelled: return ""
         case .queued, .connecting, .downloading, .verifying, .publishing, .paused, .waiting, .failed:
             return line.standing(width, ink: download.state == .failed ? .bad : .quiet, text: words)
@@ -66,12 +65,12 @@ struct WatchLine {
 
     /// Returns the text beside the state and the bar: a short reason and the sizes. Sizes that do not fit are left out.
     private func words(_ width: Int) -> String {
-        let figures = download.state == .finished ? [sizes] : [sizes, percent]
+        let figures = download.state.isComplete ? [sizes] : [sizes, percent]
         let fitting = figures.first { TerminalSafeText.displayWidth($0) <= width } ?? ""
         guard let sentence else { return fitting }
         let whole = download.state == .finished ? [sizes, sentence] : [sentence, sizes]
         let both = whole.joined(separator: style.separator)
-        if download.state != .failed, TerminalSafeText.displayWidth(TerminalSafeText.make(both)) <= width {
+        if !isFailed, TerminalSafeText.displayWidth(TerminalSafeText.make(both)) <= width {
             return both
         }
         return ProgressLine.words(sentence, width, style)
@@ -82,21 +81,19 @@ struct WatchLine {
     /// The reason of the state, or the state of the follow-up action, in one short sentence; `nil` without either.
     private var sentence: String? {
         switch download.state {
-        case .failed, .waiting, .queued: return DownloadLines.shortReason(download)
+        case .failed, .waiting, .queued, .followUpFailed: return DownloadLines.shortReason(download)
         case .finished:
-            switch download.followUp?.state {
-            case nil, .none?, .done?: return nil
-            case .running?: return "the follow-up action (such as unpacking) is running"
-            case .failed?: return download.followUp?.reason ?? Self.failedAction
-            }
+            return download.followUp?.state == .running ? "the follow-up action (such as unpacking) is running" : nil
         case .connecting, .downloading, .verifying, .publishing, .paused, .cancelled: return nil
         }
     }
 
+    private var isFailed: Bool { download.state == .failed || download.state == .followUpFailed }
+
     private var isUnderWay: Bool {
         switch download.state {
         case .connecting, .downloading, .verifying, .publishing: true
-        case .queued, .finished, .paused, .waiting, .failed, .cancelled: false
+        case .queued, .finished, .paused, .waiting, .failed, .cancelled, .followUpFailed: false
         }
     }
 

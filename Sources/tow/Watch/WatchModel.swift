@@ -195,7 +195,8 @@ struct WatchModel: Sendable {
         case .queued, .connecting, .downloading, .verifying, .publishing, .waiting:
             return [.act("pause", id: selected.id)]
         case .paused, .failed: return [.act("resume", id: selected.id)]
-        case .finished: say("the download is finished; there is nothing to pause or resume", isBad: false, now)
+        case .finished, .followUpFailed:
+            say("the download is finished; there is nothing to pause or resume", isBad: false, now)
         case .cancelled: say("the download was cancelled; press r to start it again", isBad: false, now)
         }
         return []
@@ -204,7 +205,7 @@ struct WatchModel: Sendable {
     private mutating func retry(_ now: Duration) -> [WatchAction] {
         guard let selected = reachable(now) else { return [] }
         switch selected.state {
-        case .failed, .cancelled: return [.act("retry", id: selected.id)]
+        case .failed, .cancelled, .followUpFailed: return [.act("retry", id: selected.id)]
         case .waiting, .paused: return [.act("resume", id: selected.id)]
         case .finished: say("the download is finished; there is nothing to retry", isBad: false, now)
         case .queued, .connecting, .downloading, .verifying, .publishing:
@@ -216,7 +217,8 @@ struct WatchModel: Sendable {
     private mutating func askWhetherToCancel(_ now: Duration) -> [WatchAction] {
         guard let selected = reachable(now) else { return [] }
         switch selected.state {
-        case .finished: say("the download is already finished; press x to remove it from the list", isBad: false, now)
+        case .finished, .followUpFailed:
+            say("the download is already finished; press x to remove it from the list", isBad: false, now)
         case .cancelled: say("the download is already cancelled; press r to start it again", isBad: false, now)
         default:
             question = Question(deed: .cancel, id: selected.id, name: WatchLine.name(selected))

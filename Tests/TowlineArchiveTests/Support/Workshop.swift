@@ -71,7 +71,19 @@ final class Workshop: Sendable {
     func unpack(_ archive: String, _ change: (inout UnpackLimits) -> Void = { _ in }) async throws -> Unpacker.Result {
         var limits = UnpackLimits()
         change(&limits)
-        return try await Unpacker(limits: limits).unpack(file(archive), into: out, as: "it", durable: false)
+        let parent = open(out, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { close(parent) }
+        return try await unpack(archive, in: parent, limits)
+    }
+
+    /// Unpacks `archive` as `it` in the open directory `parent`, which was opened as `out`.
+    @discardableResult
+    func unpack(
+        _ archive: String, in parent: Int32, _ limits: UnpackLimits = UnpackLimits()
+    ) async throws -> Unpacker.Result {
+        try await Unpacker(limits: limits).unpack(
+            .init(in: AT_FDCWD, named: file(archive), path: file(archive)),
+            into: .init(in: parent, named: "it", path: out + "/it"), durable: false)
     }
 
     /// Unpacks an archive, and expects an error with this code and text and no remaining files.

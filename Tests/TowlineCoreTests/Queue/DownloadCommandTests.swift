@@ -17,6 +17,7 @@ struct DownloadCommandTests {
                 (.finished, .refused, .refused, .refused, .refused),
                 (.failed, .refused, .change(.queued), .change(.queued), .change(.cancelled)),
                 (.cancelled, .refused, .refused, .change(.queued), .none),
+                (.followUpFailed, .refused, .refused, .refused, .refused),
             ]
         #expect(rows.map(\.0) == RegisteredState.allCases)
         for row in rows {

@@ -52,6 +52,13 @@ final class WatchedFiles: DownloadFiles {
         return await base.hasFinished(record)
     }
 
+    func mismatch(
+        _ record: RegisteredDownload, _ checksum: Checksum
+    ) async throws(TowlineError) -> ChecksumMismatch? {
+        await pass()
+        return try await base.mismatch(record, checksum)
+    }
+
     func holds(_ record: RegisteredDownload) async -> Bool {
         await pass()
         return await base.holds(record)

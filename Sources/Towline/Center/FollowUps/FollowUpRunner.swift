@@ -153,7 +153,7 @@ final class FollowUpRunner: Sendable {
     /// Removes the mark that makes the next launch continue the follow-ups of a download, if no follow-up is left.
     /// Returns `false` if the registry does not contain the result `end`.
     private func removeMark(after end: RegistryChange, _ publish: Publish) async throws(TowlineError) -> Bool {
-        guard let record = try await registry.download(end.id), record.state == .finished,
+        guard let record = try await registry.download(end.id), record.state == end.state?.state,
             record.reasonCode == end.state?.reasonCode, record.endedAt == end.state?.endedAt
         else { return false }
         if case .running = FollowUpState(code: record.reasonCode, reason: nil) {

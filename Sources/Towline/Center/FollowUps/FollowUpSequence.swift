@@ -68,7 +68,8 @@ struct FollowUpSequence {
     private func setState(of change: inout RegistryChange) {
         var reason: String?
         if case .failed(_, let message) = state { reason = message }
-        change.state = .init(.finished, reason: reason, reasonCode: state.code, endedAt: endedAt)
+        let stored: RegisteredState = reason == nil ? .finished : .followUpFailed
+        change.state = .init(stored, reason: reason, reasonCode: state.code, endedAt: endedAt)
         change.onlyFrom = .finished
     }
 }

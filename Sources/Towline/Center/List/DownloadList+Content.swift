@@ -38,7 +38,7 @@ extension DownloadList {
         }
         if let download = running[id] { return download.runner.map { .transfer($0) } }
         switch record.state {
-        case .finished: return .file(try await files.content(record))
+        case .finished, .followUpFailed: return .file(try await files.content(record))
         case .queued, .active, .waiting:
             let file = try? await files.content(record)
             // The transfer may have started while the file was opened.

@@ -30,7 +30,7 @@ extension DownloadList {
             throw Self.notFound
         }
         let length = record.completeLength
-        if record.state == .finished, let length {
+        if record.state.isComplete, let length {
             return DownloadSegments(completeLength: length, written: ByteRangeSet([ByteRange(0, length)]))
         }
         let held = await files.held([record])[0]
