@@ -85,7 +85,8 @@ install-service: service-packages install build-service
 
 # The Swift libraries are linked statically: the programs need only libraries that Debian provides.
 build-service: service-packages
-	$(SWIFT) build -c release --product towd --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now $(jobs)
+	$(SWIFT) build -c release --product towd --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now \
+	    $$(scripts/c-hardening) $(jobs)
 
 # First, so that a missing package is reported or installed before a build of minutes.
 service-packages deb-packages:
@@ -124,7 +125,8 @@ bench-full: bench-programs
 bench-programs: build
 	@scripts/setup-tests bench
 	$(SWIFT) build --scratch-path .build/launcher -c release --product shaping-proxy --disable-default-traits \
-	    --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now -debug-info-format none $(jobs)
+	    --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now $$(scripts/c-hardening) \
+	    -debug-info-format none $(jobs)
 
 ## clean            remove all build output (.build)
 clean:

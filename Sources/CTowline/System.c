@@ -103,6 +103,11 @@ void towline_protect_memory(void) {
     setrlimit(RLIMIT_CORE, &limit);
 }
 
+int towline_memory_is_protected(void) {
+    struct rlimit limit;
+    return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0 && getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur == 0;
+}
+
 int towline_is_in_user_namespace(void) {
     // The inode number of the initial namespace is fixed (include/linux/proc_ns.h, PROC_USER_INIT_INO).
     struct stat status;

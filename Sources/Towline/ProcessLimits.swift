@@ -35,14 +35,28 @@ package enum ProcessLimits {
         guard mkdir(directory.path, mode_t(mode)) == 0 || errno == EEXIST else { throw CocoaError(.fileWriteUnknown) }
     }
 
-    /// A description, one limit a line, of the security limits of the service `towd`, for `towd --version -v`.
-    package static var summary: String {
-        let landlock =
-            Confinement.version.map {
-                "towd changes files only in its own directories and those of downloads (Landlock \($0))"
-            }
-            ?? "this kernel does not support Landlock, so towd is not limited to its directories"
-        return "\(landlock)\na process without files and network reads archives (seccomp)\nno core dumps"
+    /// Applies the security limits of the service `towd` to this process, which must have one thread and end soon.
+    /// Returns a description of the limits that this kernel enforces, one a line, for `towd --version -v`.
+    ///
+    /// - Parameter protectsMemory: `true` if the kernel writes no core file of this process.
+    package static func test(protectsMemory: Bool) -> String {
+        // Before Landlock, which would limit the child too.
+        let seccomp =
+            Unpacker.isConfined
+            ? "a process without files and network reads archives (seccomp)"
+            : "this kernel does not limit the system calls of the process that reads archives (no seccomp)"
+        let memory = protectsMemory ? "no core dumps" : "this system does not prevent core dumps of towd"
+        return "\(landlock)\n\(seccomp)\n\(memory)"
+    }
+
+    private static var landlock: String {
+        guard let version = Confinement.version else {
+            return "this kernel does not support Landlock, so towd is not limited to its directories"
+        }
+        guard Confinement.limitChanges(to: [], runsPrograms: true) else {
+            return "this system does not allow Landlock \(version), so towd is not limited to its directories"
+        }
+        return "towd changes files only in its own directories and those of downloads (Landlock \(version))"
     }
 
     /// The names and versions of the system libraries in use, in the format of `curl --version`.

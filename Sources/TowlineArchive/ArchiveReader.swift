@@ -26,6 +26,8 @@ final class ArchiveReader {
         /// The declared size in bytes, which is not trusted. No space is reserved for this size.
         let size: Int64
         let modified: Int?
+        /// The bytes of the decompressed archive up to the entry's data, with all headers.
+        let stream: Int64
     }
 
     /// The memory limit of the child process in bytes: the largest common window of xz and zstd, and the buffers of
@@ -36,6 +38,9 @@ final class ArchiveReader {
     /// The size of the archive in bytes.
     let length: Int64
     private let flag: CancelFlag
+    private let limits: UnpackLimits
+    /// The number of bytes that the child has sent.
+    private var received: Int64 = 0
     private let isEmptyZip: Bool
     /// The child process and the pipe that it writes to; `nil` for an empty zip file.
     private let child: (process: Int32, output: Int32)?
@@ -45,8 +50,11 @@ final class ArchiveReader {
     /// Starts to read the archive `name` in the open directory `folder`. `path` names the archive in messages.
     ///
     /// - Throws: `archiveDamaged` if the path is not a file; an error of the disk.
-    init(_ path: String, in folder: Int32, named name: String, _ flag: CancelFlag) throws(TowlineError) {
+    init(
+        _ path: String, in folder: Int32, named name: String, limits: UnpackLimits, _ flag: CancelFlag
+    ) throws(TowlineError) {
         self.path = path
+        self.limits = limits
         self.flag = flag
         let descriptor = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .unpacking("cannot open", path, errno) }
@@ -73,6 +81,21 @@ final class ArchiveReader {
         Glibc.close(child.output)
         kill(child.process, SIGKILL)
         _ = Self.wait(child.process)
+    }
+
+    /// Starts a child that tests whether the kernel enforces its limits. Returns false if the kernel does not.
+    static var isConfined: Bool {
+        let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { Glibc.close(descriptor) }
+        var output: Int32 = -1
+        let process = towline_unpack_start(descriptor, 0, &output)
+        guard process > 0 else { return false }
+        defer { _ = wait(process) }
+        defer { Glibc.close(output) }
+        var frame = towline_unpack_frame()
+        let size = MemoryLayout.size(ofValue: frame)
+        return Glibc.read(output, &frame, size) == size && Int(frame.kind) == TOWLINE_UNPACK_END
     }
 
     /// Returns whether the file is an empty zip file: an end record only, which libarchive does not recognize.
@@ -104,7 +127,8 @@ final class ArchiveReader {
             default: .other
             }
         return Head(
-            path: name, kind: kind, size: frame.number, modified: frame.has_time == 0 ? nil : Int(frame.time))
+            path: name, kind: kind, size: frame.number, modified: frame.has_time == 0 ? nil : Int(frame.time),
+            stream: frame.stream)
     }
 
     /// Reads all bytes of the current entry. Calls `body` with each block and its offset in the entry.
@@ -128,6 +152,7 @@ final class ArchiveReader {
     private func receiveFrame() throws(TowlineError) -> towline_unpack_frame {
         var frame = towline_unpack_frame()
         let size = MemoryLayout.size(ofValue: frame)
+        try checkProcessorTime()
         try receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
         withUnsafeMutableBytes(of: &frame) { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[..<size])) }
         // The child parses hostile bytes: it may send anything.
@@ -145,12 +170,32 @@ final class ArchiveReader {
             guard let output = child?.output else { throw unexpected() }
             var watched = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
             // The child may need a long time for the next byte. The timeout lets the loop check for cancellation.
-            guard poll(&watched, 1, 200) > 0 else { continue }
+            guard poll(&watched, 1, 200) > 0 else {
+                try checkProcessorTime()
+                continue
+            }
             let count = Glibc.read(output, UnsafeMutableRawBufferPointer(rebasing: rest).baseAddress, rest.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw unexpected() }
             rest = rest.dropFirst(count)
+            received += Int64(count)
         }
+    }
+
+    /// Throws `archiveRefused` if the child used more CPU time than the archive and the received bytes allow. A few
+    /// bytes can keep a decompressor busy for hours.
+    private func checkProcessorTime() throws(TowlineError) {
+        var clock = clockid_t()
+        var time = timespec()
+        guard let process = child?.process, clock_getcpuclockid(process, &clock) == 0,
+            clock_gettime(clock, &time) == 0
+        else { return }
+        let used = Duration.seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        guard used > limits.processorTime + limits.processorTimePerMiB * Int((length + received) >> 20) else { return }
+        throw .refusing(
+            path,
+            "the downloaded archive was not unpacked because reading it takes too much CPU time for its size. If you "
+                + "trust the archive, unpack it with another program")
     }
 
     private func reported(_ frame: towline_unpack_frame) -> TowlineError {

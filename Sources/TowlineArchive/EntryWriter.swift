@@ -33,6 +33,7 @@ final class EntryWriter {
     /// Creates the entry that `head` describes, with the bytes from the reader.
     func write(_ head: ArchiveReader.Head, from reader: ArchiveReader) throws(TowlineError) {
         try flag.check(archive)
+        try budget.check(head.stream)
         let path = try place(head.path)
         guard let name = path.components.last else {
             guard head.kind == .directory else {

@@ -15,6 +15,10 @@ package struct UnpackLimits: Hashable, Sendable {
     package var ratioFreeBytes: Int64 = 64 << 20
     /// The maximum number of names in a path.
     package var depth = 100
+    /// The CPU time that the process that reads an archive may use for any archive.
+    package var processorTime = Duration.seconds(10)
+    /// The CPU time for each MiB of the archive and of its unpacked bytes. A slow machine needs 0.2 s.
+    package var processorTimePerMiB = Duration.seconds(1)
 
     /// Creates the default limits.
     package init() {}
@@ -49,6 +53,12 @@ struct UnpackBudget {
     mutating func addBytes(_ count: Int64) throws(TowlineError) {
         let (sum, overflow) = bytes.addingReportingOverflow(count)
         bytes = overflow ? .max : sum
+        try check(bytes)
+    }
+
+    /// Checks a number of unpacked bytes: those of the files, or those of the decompressed archive with its headers.
+    /// Throws `archiveRefused` if a limit is exceeded.
+    func check(_ bytes: Int64) throws(TowlineError) {
         guard bytes > allowedBytes else { return }
         if allowedBytes == limits.bytes {
             let limit = ByteCountText.format(limits.bytes)

@@ -21,6 +21,9 @@ package struct Unpacker: Sendable {
         String(cString: towline_archive_version()).replacing("libarchive ", with: "libarchive/")
     }
 
+    /// True if the kernel enforces the limits of the process that reads archives.
+    package static var isConfined: Bool { ArchiveReader.isConfined }
+
     /// The result of unpacking an archive.
     package struct Result: Hashable, Sendable {
         /// The path of the new directory.
@@ -72,7 +75,7 @@ package struct Unpacker: Sendable {
         let limits = limits
         return try await WorkThread.run { (flag) throws(TowlineError) in
             let path = archive.path
-            let reader = try ArchiveReader(path, in: archive.parent, named: archive.name, flag)
+            let reader = try ArchiveReader(path, in: archive.parent, named: archive.name, limits: limits, flag)
             let folder = try StagingFolder(in: target.parent, at: target.parentPath, for: name)
             let budget = UnpackBudget(limits: limits, archive: path, archiveLength: reader.length)
             let writer = EntryWriter(root: folder.descriptor, archive: path, budget: budget, flag: flag)

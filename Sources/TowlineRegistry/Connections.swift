@@ -28,8 +28,22 @@ final class Connections: Sendable {
     }
 
     /// Closes the connections. The writer is the last, because it merges the write-ahead log into the database.
+    ///
+    /// Empties the log first: SQLite keeps the log if another program has opened the database.
     func close() {
-        for queue in [searcher, reader, writer] { try? queue.close() }
+        for queue in [searcher, reader] { try? queue.close() }
+        try? emptyLogUnlessBusy()
+        try? writer.close()
+    }
+
+    /// Merges the log into the database and empties the log. Throws `SQLITE_BUSY` if another connection reads from the
+    /// log.
+    func emptyLogUnlessBusy() throws {
+        try writer.writeWithoutTransaction { database in
+            try database.execute(sql: "PRAGMA busy_timeout = 0")
+            defer { try? database.execute(sql: "PRAGMA busy_timeout = \(Int(Self.patience * 1000))") }
+            try database.checkpoint(.truncate)
+        }
     }
 
     /// Returns the settings of a connection.

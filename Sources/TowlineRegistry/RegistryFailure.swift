@@ -16,6 +16,9 @@ enum RegistryFailure {
     /// column, so only a cell that another program changed breaks these constraints, when its row is written again.
     private static let changedCells: Set<CInt> = [1299, 3091]
 
+    /// Returns whether another connection holds a lock.
+    static func isBusy(_ error: any Error) -> Bool { (error as? DatabaseError)?.resultCode == .SQLITE_BUSY }
+
     /// Returns whether the error concerns the database as a whole, not a single request.
     static func isOfDatabase(_ error: any Error) -> Bool { !(error is TowlineError) }
 

@@ -19,9 +19,12 @@ extension SQLiteRegistry {
     @discardableResult
     package func apply(_ changes: [RegistryChange]) async throws(TowlineError) -> [RegistryOutcome] {
         if changes.isEmpty { return [] }
-        return try await write(changing: changes.count) { database in
+        let outcomes = try await write(changing: changes.count) { database in
             try changes.map { try DownloadTable.apply($0, to: database) }
         }
+        // The old options may have contained secrets.
+        if changes.contains(where: { $0.options != nil }) { emptyLogSoon() }
+        return outcomes
     }
 
     package func move(_ id: DownloadID, before: DownloadID?) async throws(TowlineError) {

@@ -16,6 +16,8 @@ package final class SQLiteRegistry: Registry {
     private let writing = DispatchQueue(label: "towline.registry.writing")
     private let reading = DispatchQueue(label: "towline.registry.reading")
     private let searching = DispatchQueue(label: "towline.registry.searching")
+    /// True while the log may contain secrets that the database no longer contains.
+    private let holdsOldSecrets = Atomic(false)
     private let state: Mutex<OpenDatabase>
     /// Notices a deleted, replaced or truncated database that no write would notice; `nil` in memory and after closing.
     private let watch = Mutex<DirectoryWatch?>(nil)
@@ -83,6 +85,7 @@ package final class SQLiteRegistry: Registry {
         let directory = try StateDirectory(stateDirectory)
         let opening = RegistryOpening(directory: directory, migrator: migrator, rebuild: rebuild)
         (self.directory, self.opening) = (directory, opening)
+        let hasOldLog = FileCall.size(path: directory.log) > 0
         let (connections, notices) = try opening.open()
         state = Mutex(OpenDatabase(connections: connections, files: opening.files, notices: notices))
         directory.reserveSpace()
@@ -91,6 +94,8 @@ package final class SQLiteRegistry: Registry {
             _ = try? self?.placedConnections()
         }
         self.watch.withLock { $0 = watch }
+        // An earlier process may have ended before it emptied the log.
+        if hasOldLog { emptyLogSoon() }
     }
 
     /// Creates an empty registry in memory. It writes no file, and its list is gone when it closes.
@@ -256,6 +261,25 @@ package final class SQLiteRegistry: Registry {
             }
         }
         do { try result.get() } catch { throw RegistryFailure.error(error, path) }
+    }
+
+    /// Empties the log a second later: a download has finished, or its options were changed, and the log still contains
+    /// the old secrets. More calls in this second change nothing. While another connection reads from the log, tries
+    /// again each second, and does not delay writes.
+    func emptyLogSoon() {
+        if directory == nil || holdsOldSecrets.exchange(true, ordering: .relaxed) { return }
+        writing.asyncAfter(deadline: .now() + 1) { [weak self] in
+            guard let self, let connections = try? self.placedConnections() else { return }
+            self.holdsOldSecrets.store(false, ordering: .relaxed)
+            do {
+                try connections.emptyLogUnlessBusy()
+                self.state.withLock { $0.files = self.opening?.files ?? [] }
+            } catch  where RegistryFailure.isBusy(error) {
+                self.emptyLogSoon()
+            } catch {
+                // The next write reports the error, and the log is emptied when the registry is closed.
+            }
+        }
     }
 
     // MARK: Reading

@@ -24,23 +24,32 @@ package struct ServiceSettings: Hashable, Sendable {
 
     /// Reads a YAML file: a mapping from option names to strings or lists of strings; `allow-root` is true or false.
     ///
-    /// - Throws: `unusableOption` if the content is invalid or the file cannot be read.
+    /// - Throws: `unusableOption` if the content is invalid, the file cannot be read, or another user can change it.
     package init(file path: String) throws(TowlineError) {
-        let name = TerminalSafeText.make(path)
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+        let file = try ConfigurationFile(path)
+        if let danger = file.danger {
             throw TowlineError(
-                .unusableOption,
-                "cannot read the configuration file \(name). Check that the file exists and is readable UTF-8 text")
+                .unusableOption, "the configuration file \(file.name) \(danger). \(ConfigurationFile.advice)")
         }
-        try self.init(yaml: text, name: name)
+        try self.init(yaml: file.text, name: file.name)
     }
 
     /// Reads the default configuration file, which `towd` reads without `--config`. `tow` does not read this file, so
-    /// the file must not set the options that `tow` needs to find the service.
+    /// the file must not set the options that `tow` needs to find the service. A file that another user can change is
+    /// not used.
     ///
+    /// - Parameter warn: called with a message if the file is not used.
     /// - Throws: as `init(file:)`; also `unusableOption` if the file sets `state` or `socket`.
-    package init(standardFile path: String) throws(TowlineError) {
-        try self.init(file: path)
+    package init(standardFile path: String, warn: (String) -> Void) throws(TowlineError) {
+        let file = try ConfigurationFile(path)
+        if let danger = file.danger {
+            warn(
+                "the configuration file \(file.name) \(danger), so its settings are not used. "
+                    + ConfigurationFile.advice)
+            self.init()
+            return
+        }
+        try self.init(yaml: file.text, name: file.name)
         guard let key = state != nil ? "state" : socket != nil ? "socket" : nil else { return }
         throw TowlineError(
             .unusableOption,
@@ -130,5 +139,51 @@ package struct ServiceSettings: Hashable, Sendable {
         if listen.isEmpty { result.listen = other.listen }
         if host.isEmpty { result.host = other.host }
         return result
+    }
+}
+
+/// A configuration file and its text.
+private struct ConfigurationFile {
+    /// The path for messages.
+    let name: String
+    let text: String
+    /// How another user can change the file; `nil` if none can.
+    let danger: String?
+
+    static let advice = "Check its content, and then run chown and chmod go-w on the file"
+
+    /// Reads a file. Follows links, because the settings of a user may be in a repository.
+    init(_ path: String) throws(TowlineError) {
+        name = TerminalSafeText.make(path)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: descriptor >= 0)
+        var status = stat()
+        guard descriptor >= 0, fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            let bytes = try? file.readToEnd() ?? Data(), let text = String(bytes: bytes, encoding: .utf8)
+        else {
+            throw TowlineError(
+                .unusableOption,
+                "cannot read the configuration file \(name). Check that the file exists and is readable UTF-8 text")
+        }
+        self.text = text
+        danger = Self.danger(status)
+    }
+
+    private static func danger(_ status: stat) -> String? {
+        if status.st_uid != 0, status.st_uid != geteuid() { return "belongs to another user (\(status.st_uid))" }
+        if status.st_mode & S_IWOTH != 0 { return "can be changed by every user" }
+        if status.st_mode & S_IWGRP != 0, !isPrivate(status.st_gid) {
+            return "can be changed by the users of a group (\(status.st_gid))"
+        }
+        return nil
+    }
+
+    /// Returns whether a group is the group of this user alone, with which files are created where each user has a
+    /// group (`USERGROUPS_ENAB` in login.defs(5)). Their default mode has the write permission of the group.
+    private static func isPrivate(_ group: gid_t) -> Bool {
+        guard geteuid() != 0, group == getegid(), let user = getpwuid(geteuid()), let entry = getgrgid(group),
+            strcmp(user.pointee.pw_name, entry.pointee.gr_name) == 0
+        else { return false }
+        return entry.pointee.gr_mem == nil || entry.pointee.gr_mem[0] == nil
     }
 }

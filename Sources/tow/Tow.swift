@@ -20,7 +20,7 @@ enum Tow {
             Assembly.warmUp()
             Assembly.executor.run { await run(plan) }
         }
-        if Set(words) == ["--version", "-v"] { show(TowCommand.configuration.version + "\n" + GetPlan.limits) }
+        if Set(words) == ["--version", "-v"] { show(TowCommand.configuration.version + "\n" + GetPlan.testLimits()) }
         do {
             let command = try TowCommand.parseAsRoot(translated(words))
             ArgumentSecrets.blank()

@@ -117,7 +117,7 @@ enum Daemon {
         }
     }
 
-    private static func say(_ text: String) {
+    static func say(_ text: String) {
         FileHandle.standardError.write(Data("towd: \(TerminalSafeText.make(text))\n".utf8))
     }
 

@@ -90,8 +90,10 @@ struct Towd: ParsableCommand {
         let words = CommandLine.arguments.dropFirst()
         // Only for `--version`: a query of the SQLite version starts threads, which Landlock would not limit.
         if words.first == "--version" {
-            print(configuration.version + "\n" + ProcessLimits.libraries)
-            if words.contains("-v") { print(ProcessLimits.summary) }
+            let limits =
+                words.contains("-v")
+                ? "\n" + ProcessLimits.test(protectsMemory: towline_memory_is_protected() == 1) : ""
+            print(configuration.version + "\n" + ProcessLimits.libraries + limits)
             Foundation.exit(0)
         }
         do {
@@ -126,7 +128,7 @@ struct Towd: ParsableCommand {
         if let config {
             given = given.over(try ServiceSettings(file: Self.absolute(config, home)))
         } else if FileManager.default.fileExists(atPath: standard) {
-            given = given.over(try ServiceSettings(standardFile: standard))
+            given = given.over(try ServiceSettings(standardFile: standard) { Daemon.say($0) })
         }
         try given.checkPaths()
         let places = ServicePlaces(

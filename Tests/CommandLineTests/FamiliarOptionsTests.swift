@@ -29,7 +29,7 @@ struct FamiliarOptionsTests {
         (["-b", "a=1", "--cookie", "b=2", url], [url, "--header", "Cookie: a=1; b=2"]),
         (["-b", "jar.txt", "--load-cookies=old.txt", url], ["--cookies", "jar.txt", "--cookies", "old.txt", url]),
         (["-P", "d", "--directory-prefix=e", url], ["-d", "d", "--directory", "e", url]),
-        (["-k", "-u", "n:p", url], ["--insecure", "--user", "n:p", url]),
+        (["--no-check-certificate", "-u", "n:p", url], ["--insecure", "--user", "n:p", url]),
         (["-x4", "-j", "2", "-d", "-q", url], ["-x", "4", "-j", "2", "-d", "-q", url]),
         (["--ignore-content-length", "--ignore-length", url], ["--ignore-length", "--ignore-length", url]),
         (["--url", url, "--http1.1", "-nc"], [url, "--http1", "--if-exists", "skip"]),
@@ -82,6 +82,8 @@ struct FamiliarOptionsTests {
         (["-e", "robots=off", url], "in wget"), (["-i", url], "tow probe"), (["-C", "100", url], "always resumes"),
         (["-z", "f", url], "--if-exists update"), (["--etag-compare", "t", url], "--if-exists update"),
         (["-x", "http://p:1", url], "--proxy"), (["-A"], "needs a value"),
+        (["-k", url], "use --insecure"), (["-k", "1M", url], "use --insecure"), (["-k1M", url], "use --insecure"),
+        (["-k=1M", url], "use --insecure"), (["-kL", url], "use --insecure"), (["-sSLk", url], "use --insecure"),
     ]
 
     @Test(arguments: answered)

@@ -2,6 +2,8 @@ import Foundation
 import TestServers
 import Testing
 
+@testable import tow
+
 /// Tests the system's certificate authorities in a mount namespace of the test: `/etc/ssl/certs` is a folder of the
 /// test's there, as `update-ca-certificates(8)` would leave it or as a user has changed it by hand.
 @Suite(
@@ -174,6 +176,7 @@ struct SystemAuthoritiesTests {
     @Test func whoAsksNobodyReadsNothing() async throws {
         let result = try await get(.nowhere, "--insecure", nginx.url("small", certificate: "self-signed"))
         #expect(result.status == 0, "\(result.stderr)")
+        #expect(result.stderr.contains("tow: \(GetRun.insecureNotice)\n"), "\(result.stderr)")
         #expect(readings == 0)
     }
 

@@ -120,6 +120,12 @@ struct ConfinementTests {
         #expect(descriptors.sorted() == ["0", "1", "2", "3", "4"])
     }
 
+    /// `towd --version -v` reports this. Seccomp is missing only in unusual kernels.
+    @Test func theChildTestsItsLimits() throws {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        #expect(Unpacker.isConfined == status.contains("Seccomp:"))
+    }
+
     /// The early end of a child is an error, and no files remain.
     @Test(.enabled(if: geteuid() == 0, "only root can look at the child"), .timeLimit(.minutes(1)))
     func aChildThatEndsEarlyIsAnError() async throws {

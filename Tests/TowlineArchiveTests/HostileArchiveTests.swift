@@ -174,6 +174,52 @@ struct HostileArchiveTests {
         await workshop.expect(.archiveRefused, "would exceed", of: "holes.tar")
     }
 
+    /// Each entry has a header of a megabyte and no content.
+    @Test("row 126: headers count as unpacked bytes")
+    func row126Headers() async throws {
+        let workshop = try Workshop()
+        try await workshop.python(
+            """
+            def headers(count):
+                for n in range(count):
+                    info = entry("f%d" % n)
+                    info.pax_headers = {"comment": "x" * 1000000}
+                    yield info.tobuf(tarfile.PAX_FORMAT)
+            for name, count in ("many", 100), ("few", 20):
+                with gzip.open(name, "wb", 1) as out:
+                    for header in headers(count): out.write(header)
+                    out.write(bytes(1024))
+            """)
+        await workshop.expect(.archiveRefused, "200 times", of: "many")
+        #expect(try await workshop.unpack("few").entries == 20)
+    }
+
+    /// Long work for each byte of the archive, with and without content that arrives meanwhile.
+    @Test("row 126: the CPU time is limited", arguments: ["content", "silence"])
+    func row126ProcessorTime(kind: String) async throws {
+        let workshop = try Workshop()
+        try await workshop.python(
+            kind == "content"
+                ? """
+                with tarfile.open(path, "w:xz", preset=0) as tar: data(tar, "f", os.urandom(4 << 20) + bytes(60 << 20))
+                """
+                : """
+                empty = gzip.compress(b"")
+                with tarfile.open("x.tar", "w") as tar: data(tar, "f")
+                open(path, "wb").write(empty * 400000 + gzip.compress(open("x.tar", "rb").read()))
+                """)
+        await workshop.expect(.archiveRefused, "CPU time", of: "it.tar") {
+            ($0.processorTime, $0.processorTimePerMiB) = (.milliseconds(10), .zero)
+            $0.ratio = 100_000
+        }
+        // The time for each MiB of the archive or of its content is enough.
+        let result = try await workshop.unpack("it.tar") {
+            $0.processorTime = .milliseconds(10)
+            $0.ratio = 100_000
+        }
+        #expect(result.entries == 1)
+    }
+
     @Test("row 126: gzip in gzip")
     func row126Layers() async throws {
         let workshop = try Workshop()

@@ -123,6 +123,8 @@ void towline_keep_freed_memory(int bytes);
 /// of the same user can trace it or read its memory, environment and descriptors. Children become readable again when
 /// they execute a program, and can raise their limit of core files again.
 void towline_protect_memory(void);
+/// Returns 1 if the kernel has applied the limits of `towline_protect_memory` to this process.
+int towline_memory_is_protected(void);
 /// Returns 1 unless this process is in the initial user namespace. In other namespaces, users without a mapped number
 /// share one number (user_namespaces(7)).
 int towline_is_in_user_namespace(void);

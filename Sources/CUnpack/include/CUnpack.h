@@ -14,6 +14,8 @@ typedef struct {
     uint32_t detail;
     /// Head: the declared size. Data: the offset in the file.
     int64_t number;
+    /// Head: the bytes of the decompressed archive up to the entry's data, headers included.
+    int64_t stream;
     /// Head: the modification time in seconds since 1970, if `has_time`.
     int64_t time;
     uint32_t has_time;
@@ -58,7 +60,8 @@ const char *towline_archive_version(void);
 /// Starts the child.
 ///
 /// - `archive`: a descriptor of the archive, at its beginning.
-/// - `memory`: the limit of the child's data in bytes.
+/// - `memory`: the limit of the child's data in bytes. If it is 0, the child only tests its limits, and sends a frame
+///   of the kind `TOWLINE_UNPACK_END` if a forbidden call fails.
 /// - `output`: receives the descriptor that frames are read from.
 ///
 /// Returns the number of the process, or the negated errno.

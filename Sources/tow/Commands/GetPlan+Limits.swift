@@ -21,10 +21,15 @@ extension GetPlan {
         Confinement.limitChanges(to: directories, runsPrograms: false)
     }
 
-    /// A description of the limits of `tow get`, for `tow --version -v`.
-    static var limits: String {
-        Confinement.version.map {
-            "tow get changes files only in the directories of the downloads, and starts no programs (Landlock \($0))"
-        } ?? "this kernel does not support Landlock, so tow get is not limited to the directories of the downloads"
+    /// Applies the limits of `tow get` to this process, which must have one thread and end soon. Returns a description
+    /// of the limits that this kernel enforces, for `tow --version -v`.
+    static func testLimits() -> String {
+        let consequence = "so tow get is not limited to the directories of the downloads"
+        guard let version = Confinement.version else { return "this kernel does not support Landlock, \(consequence)" }
+        guard Confinement.limitChanges(to: [], runsPrograms: false) else {
+            return "this system does not allow Landlock \(version), \(consequence)"
+        }
+        return "tow get changes files only in the directories of the downloads, and starts no programs "
+            + "(Landlock \(version))"
     }
 }

@@ -16,6 +16,7 @@ struct GetRun {
                     + " Create it, or choose another directory with -d"
             )
         }
+        if plan.settings.connection.allowsInsecure, !plan.report.isQuiet { say(Self.insecureNotice) }
         let batch = affordable(descriptors: ProcessSetup.raiseDescriptorLimit())
         if plan.settings.hasSecrets { try await plan.secrets.check(lists: plan.listPaths, urls: plan.urls) }
         let queue = try DownloadQueue(
@@ -42,6 +43,10 @@ struct GetRun {
         }
         return status
     }
+
+    /// The notice for a run without verification of certificates.
+    static let insecureNotice =
+        "--insecure: certificates are not verified, so anyone on the network path can read and change all data"
 
     private func say(_ text: String) {
         var output = OutputDescriptor(STDERR_FILENO)

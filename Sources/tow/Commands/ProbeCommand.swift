@@ -37,6 +37,10 @@ struct ProbeCommand: AsyncParsableCommand {
         try request.apply(to: &settings)
         try route.apply(to: &settings)
         try connection.apply(to: &settings)
+        if settings.connection.allowsInsecure {
+            var errors = OutputDescriptor(STDERR_FILENO)
+            errors.write("tow: \(GetRun.insecureNotice)\n")
+        }
         let options = try settings.options(for: HTTPURL(typed: url))
         let offer = try await Assembly.probe(options)
         var output = OutputDescriptor(STDOUT_FILENO)

@@ -70,7 +70,7 @@ extension FamiliarOptions {
     static let short: [Character: Use] = [
         "q": .words(["-q"]), "h": .words(["-h"]), "o": .value("-o"), "d": .value("-d"), "i": .list, "j": .value("-j"),
         "x": .connections, "H": .header, "L": .ignored, "J": .ignored, "f": .ignored, "S": .ignored, "g": .ignored,
-        "c": .continueOrCookieJar, "O": .remoteName, "s": .silentOrSplit, "k": .words(["--insecure"]),
+        "c": .continueOrCookieJar, "O": .remoteName, "s": .silentOrSplit, "k": .refused(insecure),
         "n": .words(["--netrc"]), "A": .userAgent, "e": .referer, "b": .cookie, "X": .method, "C": .continueAt,
         "P": .value("-d"), "u": .value("--user"), "I": .refused(probe), "F": .refused(body), "T": .refused(body),
         "N": .words(["--if-exists", "update"]), "z": .refused(update), "G": .refused(body),
@@ -90,6 +90,8 @@ extension FamiliarOptions {
     ]
 
     private static let probe = "tow get downloads files. To see what a server offers, use 'tow probe URL'"
+    /// Another meaning in wget (`--convert-links`) and aria2 (`--min-split-size=SIZE`) must not weaken TLS.
+    private static let insecure = "in curl, -k accepts any TLS certificate; use --insecure. Otherwise omit it"
     private static let update = "tow keeps the ETag and the date with the file; use --if-exists update"
     private static let body =
         "tow get sends GET requests without a body, so this request was not sent. Use curl for it"

@@ -63,6 +63,8 @@ struct FamiliarOptions {
                 words.append(word)
                 return
             }
+            // The rest of the word may be a value.
+            if case .refused = use { return try apply(use, "-\(letter)", nil) }
             // The parser reads `-x=4`.
             guard letters.utf8.first != 0x3D else {
                 words.append(word)
