@@ -40,6 +40,7 @@ import TowlineEngine
         var sequence = try #require(FollowUpSequence(try Self.record(.finished, "next 1")))
         let change = sequence.fail(TowlineError(.commandFailed, "the program failed"))
         #expect(change.state?.reasonCode == "failed 1" && change.state?.reason == "the program failed")
+        #expect(change.state?.state == .followUpFailed)
         #expect(change.onlyFrom == .finished && change.entries.map(\.kind) == ["follow-up-failed"])
         #expect(sequence.next == nil)
     }

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TowlineCore
+import TowlineEngine
 
 @testable import Towline
 
