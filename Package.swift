@@ -279,7 +279,11 @@ let package = Package(
             dependencies: ["Towline", "TowlineTesting", "TowlineClient", "TowlineRemote", "FaultServer", "towd"],
             swiftSettings: unmeasured),
         .testTarget(
-            name: "TowlineServiceTests", dependencies: ["Towline", "TowlineWire", "TowlineService", "FaultServer"],
+            name: "TowlineServiceTests",
+            dependencies: [
+                "Towline", "TowlineWire", "TowlineService", "FaultServer",
+                .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["Service"])),
+            ],
             swiftSettings: unmeasured),
         .testTarget(
             name: "OriginTests",

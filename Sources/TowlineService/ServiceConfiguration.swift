@@ -27,6 +27,11 @@ package struct ServiceConfiguration: Sendable {
     package var bodyTimeout: Duration = .seconds(30)
     /// Maximum time that a connection may stay idle between requests.
     package var idleTimeout: Duration = .seconds(120)
+    /// Maximum time without progress of a response to a client that has not shown the access token or a session.
+    package var strangerStallTimeout: Duration = .seconds(30)
+    /// Maximum time without progress of a response to a client that has shown the access token or a session. A film
+    /// that is paused for this time continues.
+    package var stallTimeout: Duration = .seconds(30 * 60)
     /// Interval between batches of events, in seconds.
     package var eventInterval: Double = 0.25
     /// Maximum time that a content request waits for a download to start.

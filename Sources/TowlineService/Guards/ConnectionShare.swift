@@ -2,69 +2,63 @@ internal import Foundation
 import NIOCore
 import Synchronization
 
-/// Limits the connections of each client address, so that one client cannot use all connections of the service.
-///
-/// A client that exceeds its share loses a connection: first the oldest that has not shown the access token, also while
-/// its request comes in; then the one that has been idle for the longest time. If there is neither, its new connection
-/// is closed.
+/// Closes connections of a listener that exceed its limits, see `ConnectionTable`.
 final class ConnectionShare: Sendable {
-    private struct Entry {
-        let channel: any Channel
-        let client: String
-        let accepted = ContinuousClock.now
-        /// A request with the access token was answered.
-        var isProven = false
-        /// When the connection became idle; `nil` while a request is in progress.
-        var idleSince: ContinuousClock.Instant?
+    private struct State {
+        var table: ConnectionTable<ObjectIdentifier>
+        var channels: [ObjectIdentifier: any Channel] = [:]
     }
 
-    private let limit: Int
-    private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+    private let state: Mutex<State>
 
-    /// - Parameter limit: the maximum number of connections of one client address.
-    init(limit: Int) { self.limit = limit }
+    /// - Parameter limit: the maximum number of connections of the listener.
+    init(limit: Int) { state = Mutex(State(table: ConnectionTable(limit: limit))) }
 
-    /// Adds a connection. Connections over the Unix socket belong to the owner and are not counted.
     func add(_ channel: any Channel) {
-        guard let client = Self.client(channel.remoteAddress) else { return }
-        let victim = entries.withLock { entries -> (any Channel)? in
-            let others = entries.values.filter { $0.client == client }
-            entries[ObjectIdentifier(channel)] = Entry(channel: channel, client: client, idleSince: .now)
-            guard others.count >= limit else { return nil }
-            if let stranger = others.filter({ !$0.isProven }).min(by: { $0.accepted < $1.accepted }) {
-                return stranger.channel
-            }
-            let idle = others.filter { $0.idleSince != nil }
-            return idle.min { ($0.idleSince ?? .now) < ($1.idleSince ?? .now) }?.channel ?? channel
-        }
-        if let victim {
-            remove(victim)
-            victim.close(promise: nil)
+        change(channel) { table, id in
+            table.add(id)
+        } before: {
+            $0[ObjectIdentifier(channel)] = channel
         }
     }
+
+    /// Records that the client of a connection has shown the access token or a session.
+    func authenticate(_ channel: any Channel) { change(channel) { table, id in table.authenticate(id) } }
 
     /// Records that a connection has become idle, or that a request is in progress.
     func set(idle: Bool, _ channel: any Channel) {
-        entries.withLock { $0[ObjectIdentifier(channel)]?.idleSince = idle ? .now : nil }
+        change(channel) { table, id in
+            table.set(idle: idle, id)
+            return nil
+        }
     }
 
-    /// Records that the client of a connection has the access token.
-    func prove(_ channel: any Channel) { entries.withLock { $0[ObjectIdentifier(channel)]?.isProven = true } }
-
-    func remove(_ channel: any Channel) { _ = entries.withLock { $0.removeValue(forKey: ObjectIdentifier(channel)) } }
-
-    /// Returns the client of an address: all of loopback, an IPv4 address, or the first 64 bits of an IPv6 address. A
-    /// client usually has a whole IPv6 network (RFC 6177).
-    static func client(_ address: SocketAddress?) -> String? {
-        guard let text = address?.ipAddress else { return nil }
-        // Any process of this machine can use any of these addresses.
-        if ServiceContext.isLoopback(text) { return "loopback" }
-        var bytes = [UInt8](repeating: 0, count: 16)
-        guard inet_pton(AF_INET6, text, &bytes) == 1 else { return text }
-        // An IPv4 address in IPv6 form (RFC 4291 §2.5.5.2).
-        if bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]) {
-            return bytes[12...].map(String.init).joined(separator: ".")
+    func remove(_ channel: any Channel) {
+        change(channel) { table, id in
+            table.remove(id)
+            return nil
+        } before: {
+            $0[ObjectIdentifier(channel)] = nil
         }
-        return bytes[..<8].map(String.init).joined(separator: ":")
+    }
+
+    /// Changes the table, and closes the connection that the change returns.
+    private func change(
+        _ channel: any Channel,
+        _ change: (inout ConnectionTable<ObjectIdentifier>, ObjectIdentifier) -> ObjectIdentifier?,
+        before: (inout [ObjectIdentifier: any Channel]) -> Void = { _ in }
+    ) {
+        let victim = state.withLock { state in
+            before(&state.channels)
+            return change(&state.table, ObjectIdentifier(channel)).flatMap { state.channels.removeValue(forKey: $0) }
+        }
+        victim.map(Self.reset)
+    }
+
+    /// Closes a connection and discards its unsent bytes. Otherwise the kernel would keep the bytes for minutes after
+    /// the close, for a client that does not read (tcp(7), `tcp_orphan_retries`).
+    static func reset(_ channel: any Channel) {
+        _ = (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+        channel.close(promise: nil)
     }
 }

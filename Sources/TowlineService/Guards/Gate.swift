@@ -25,7 +25,7 @@ struct Gate: RouterMiddleware {
             // The files of the page are public. Without them, the page could not say why towd refuses its requests.
             if !Self.isPage(request.uri.path) { try checkOrigin(request, host) }
             try checkSite(request)
-            try checkToken(request)
+            try checkToken(request, context)
         }
         return try await next(request, context)
     }
@@ -86,8 +86,8 @@ struct Gate: RouterMiddleware {
     }
 
     /// Returns whether requests for a path need no access token.
-    static func isPublic(_ target: String) -> Bool {
-        let path = Self.path(target.prefix { $0 != "?" })
+    private static func isPublic(_ path: String) -> Bool {
+        let path = Self.path(path)
         return isPage(path) || path == health || path == session
     }
 
@@ -111,20 +111,22 @@ struct Gate: RouterMiddleware {
         }
     }
 
-    private func checkToken(_ request: Request) throws {
-        let path = request.uri.path
+    private func checkToken(_ request: Request, _ context: ServiceContext) throws {
+        if isAuthenticated(request) { return context.authenticate() }
         // List the public paths, not the protected ones: a path can be written in more than one way.
-        if Self.isPublic(path) { return }
-        if let field = request.headers[.authorization] {
-            let words = field.split(separator: " ", maxSplits: 1)
-            if words.count == 2, words[0].lowercased() == "bearer", token.isEqual(to: words[1]) { return }
-        }
-        let cookies = Self.cookies(of: request, named: sessions.cookieName)
-        if cookies.contains(where: { sessions.contains($0) }) { return }
+        if Self.isPublic(request.uri.path) { return }
         throw HTTPError(
             .unauthorized, headers: [.wwwAuthenticate: "Bearer"],
             message:
                 "access token required. Send the header field 'Authorization: Bearer TOKEN', or sign in on the web page"
         )
+    }
+
+    private func isAuthenticated(_ request: Request) -> Bool {
+        if let field = request.headers[.authorization] {
+            let words = field.split(separator: " ", maxSplits: 1)
+            if words.count == 2, words[0].lowercased() == "bearer", token.isEqual(to: words[1]) { return true }
+        }
+        return Self.cookies(of: request, named: sessions.cookieName).contains { sessions.contains($0) }
     }
 }

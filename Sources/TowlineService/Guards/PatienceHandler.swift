@@ -3,7 +3,8 @@ import Hummingbird
 import NIOCore
 import NIOHTTPTypes
 
-/// Closes a connection if the client takes too long to send a head, a body, or the next request.
+/// Closes a connection if the client takes too long to send a head, a body, or the next request. `ResponseWatch` closes
+/// a connection if the client takes too long to read.
 ///
 /// Without these limits, a client could hold a connection forever with an occasional byte (slow-loris).
 ///
@@ -18,26 +19,35 @@ final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     private let body: TimeAmount
     private let idle: TimeAmount
     private let share: ConnectionShare
+    private let queue = RequestQueue()
+    private let watch: ResponseWatch
     private var timer: Scheduled<Void>?
     private var answersOwed = 0
     private var isReadingBody = false
-    /// The last request needs no access token.
-    private var isPublic = true
+    /// The service has sent its last response on this connection.
+    private var hasEnded = false
 
     init(_ configuration: ServiceConfiguration, share: ConnectionShare) {
         self.share = share
         head = TimeAmount(configuration.headTimeout)
         body = TimeAmount(configuration.bodyTimeout)
         idle = TimeAmount(configuration.idleTimeout)
+        watch = ResponseWatch(configuration)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        do { try StrictRequestHandler.add(to: context.pipeline) } catch { context.close(promise: nil) }
+        do {
+            try StrictRequestHandler.add(to: context.pipeline)
+            try context.pipeline.syncOperations.addHandlers([watch, queue], position: .first)
+        } catch { context.close(promise: nil) }
         if context.channel.isActive { opened(context) }
     }
 
     private func opened(_ context: ChannelHandlerContext) {
         wait(head, context)
+        // Connections over the Unix socket belong to the owner.
+        if case .unixDomainSocket = context.localAddress { return }
+        watch.open(context.channel)
         share.add(context.channel)
     }
 
@@ -55,31 +65,46 @@ final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if hasEnded { return }
         switch unwrapInboundIn(data) {
         case .head(let request):
-            isPublic = Gate.isPublic(request.path ?? "")
             if answersOwed == 0 { share.set(idle: false, context.channel) }
             answersOwed += 1
             isReadingBody = true
+            queue.expectBody(request.headerFields[.contentLength].flatMap { Int($0) } ?? 0)
             wait(body, context)
-        case .body: break
+        case .body(let bytes): queue.receiveBody(bytes.readableBytes)
         case .end:
             isReadingBody = false
+            queue.endRequest()
             stop()
         }
         context.fireChannelRead(data)
     }
 
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        if event is ClientAuthenticated { share.authenticate(context.channel) }
+        context.triggerUserOutboundEvent(event, promise: promise)
+    }
+
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .head(let response) = unwrapOutboundIn(data), !isPublic, response.status.code < 400 {
-            share.prove(context.channel)
-        }
-        if case .end = unwrapOutboundIn(data) {
-            answersOwed -= 1
-            if answersOwed == 0 { share.set(idle: true, context.channel) }
-            if answersOwed == 0, !isReadingBody { wait(idle, context) }
-        }
-        context.write(data, promise: promise)
+        guard case .end = unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
+        let sent = promise ?? context.eventLoop.makePromise()
+        sent.futureResult.assumeIsolated().whenSuccess { self.responseLeft(context) }
+        context.write(data, promise: sent)
+    }
+
+    /// The client has time to close its side. Requests that it sends meanwhile are not answered.
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if case .output = mode { hasEnded = true }
+        context.close(mode: mode, promise: promise)
+    }
+
+    private func responseLeft(_ context: ChannelHandlerContext) {
+        answersOwed -= 1
+        if answersOwed == 0 { share.set(idle: true, context.channel) }
+        if answersOwed == 0, !isReadingBody { wait(idle, context) }
+        queue.endResponse()
     }
 
     private func wait(_ time: TimeAmount, _ context: ChannelHandlerContext) {

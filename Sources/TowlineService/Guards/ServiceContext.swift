@@ -9,6 +9,7 @@ struct ServiceContext: RequestContext {
     let peer: SocketAddress?
     /// The local address of the connection, over TCP.
     let local: SocketAddress?
+    private let channel: any Channel
 
     /// True if the client runs on this machine.
     var isLocal: Bool { isOverSocket || Self.isLoopback(peer?.ipAddress ?? "") }
@@ -20,8 +21,12 @@ struct ServiceContext: RequestContext {
 
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
+        channel = source.channel
         peer = source.channel.remoteAddress
         local = source.channel.localAddress
         if case .unixDomainSocket = local { isOverSocket = true } else { isOverSocket = false }
     }
+
+    /// Records that the client of the connection has shown the access token or a session.
+    func authenticate() { channel.triggerUserOutboundEvent(ClientAuthenticated(), promise: nil) }
 }

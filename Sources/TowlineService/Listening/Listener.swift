@@ -17,7 +17,7 @@ struct Listener: Service {
         onReady: @escaping @Sendable (any Channel) async -> Void,
         onFailure: @escaping @Sendable (any Error) -> Void
     ) {
-        let share = ConnectionShare(limit: max(1, configuration.maximumConnections / 4))
+        let share = ConnectionShare(limit: configuration.maximumConnections)
         let channel = HTTP1Channel.Configuration(
             additionalChannelHandlers: [PatienceHandler(configuration, share: share)],
             httpDecoderConfiguration: .init(

@@ -17,7 +17,7 @@ struct SessionRoutes: Sendable {
             let isHere = context.isLocal && Self.isDirect(request)
             return try Answer.json(Wire.SignInHelp(tokenFile: isHere ? token.path : nil))
         }
-        table.add(.post, Wire.base + "/session") { request, _ in
+        table.add(.post, Wire.base + "/session") { request, context in
             switch try await Answer.read(Wire.Session.self, from: request, limit: Self.maximumBody) {
             case .token(let text):
                 guard token.isEqual(to: text) else {
@@ -30,6 +30,7 @@ struct SessionRoutes: Sendable {
                         "this sign-in link was used already, or it is too old. 'tow page' prints a new link")
                 }
             }
+            context.authenticate()
             let value = sessions.start(insteadOf: cookies(of: request))
             return answer(request, cookie: value, lifetime: SessionList.lifetime)
         }
