@@ -67,7 +67,7 @@ import Testing
         #expect(Self.proven(held) == held, "\(runs)")
     }
 
-    @Test("16 samples of 64 KiB are spread over a longer part, from the first to the last byte")
+    @Test("16 samples of 64 KiB are spread over a longer part")
     func longParts() {
         for length in [Int64(2 << 20), 60_000_000, 5 << 30, 1 << 50] {
             let held = Self.held([(0, length)])
@@ -75,7 +75,6 @@ import Testing
             #expect(ends.count == 16)
             let proven = Self.proven(held)
             #expect(proven.count >= 16 * (HeldSamples.length - 1))
-            #expect(proven.contains(ByteRange(0, HeldSamples.length)))
             #expect(proven.contains(ByteRange(length - HeldSamples.length, length)))
             let gaps = held.ranges.flatMap { proven.gaps(in: $0) }
             #expect(gaps.allSatisfy { $0.count <= length / 15 })

@@ -23,18 +23,16 @@ enum HeldSamples {
         ByteRangeSet(held.ranges.map { ByteRange($0.upperBound - 1, $0.upperBound) })
     }
 
-    /// Returns the last byte of each sample. The samples are spread evenly over the held bytes, from the first to the
-    /// last one.
+    /// Returns the last byte of each sample. The samples are spread evenly over the held bytes; the last one ends with
+    /// them.
     static func ends(in held: ByteRangeSet) -> ByteRangeSet {
         let total = held.count
         let number = min(count, (total + length - 1) / length)
         guard number > 0 else { return ByteRangeSet() }
         var ends = ByteRangeSet()
-        for index in 0..<number {
+        for index in 1...number {
             // The number of held bytes up to the end of the sample.
-            let rest = max(0, total - length)
-            let position = number == 1 ? total : min(length, total) + rest / (number - 1) * index
-            let end = index == number - 1 ? total : position
+            let end = total / number * index + min(index, total % number)
             if let offset = offset(ofByte: end - 1, in: held) { ends.insert(ByteRange(offset, offset + 1)) }
         }
         return ends
