@@ -174,21 +174,4 @@ import TowlineEngine
         #expect(later.isRenumbered)
         later.sink.close()
     }
-
-    /// `fdatasync` does not promise to write an attribute.
-    @Test("the first checkpoint makes the mark durable")
-    func durableMark() async throws {
-        let syscall = FaultySyscall()
-        let storage = FileStorage(syscall: syscall, boot: BootIdentity(high: 1, low: 1))
-        let part = try storage.create(directory.place(), record: record(), terms: CreateTerms(journaled: true))
-        try part.fill(0..<1000)
-        let before = syscall.calls.count
-        try await part.journal?.checkpoint(part.sink)
-        #expect(syscall.calls.dropFirst(before).first == .fsync)
-        try part.fill(1000..<2000)
-        let later = syscall.calls.count
-        try await part.journal?.checkpoint(part.sink)
-        #expect(!syscall.calls.dropFirst(later).contains(.fsync))
-        part.sink.close()
-    }
 }

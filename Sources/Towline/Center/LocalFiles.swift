@@ -23,8 +23,8 @@ struct LocalFiles: DownloadFiles {
         _ record: RegisteredDownload, _ checksum: Checksum
     ) async throws(TowlineError) -> ChecksumMismatch? {
         let place = Place(directory: record.directory, name: record.name ?? "")
-        let source = try HTTPURL(parsing: record.source).withoutSecrets
-        switch try await storage.prove(place, source: source, checksum: checksum) {
+        let link = LinkIdentity(try HTTPURL(parsing: record.source))
+        switch try await storage.prove(place, link: link, checksum: checksum) {
         case .proven: return nil
         case .refuted(let mismatch?): return mismatch
         case .refuted(nil):

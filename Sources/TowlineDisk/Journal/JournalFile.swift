@@ -99,9 +99,7 @@ package final class JournalFile: Journal {
     package func adoptPart(_ sink: any Sink) throws(TowlineError) {
         guard let part = sink as? PartFile, part.journal === self else { return }
         try adopt(part.file.identity())
-        if !part.isMarked.load(ordering: .acquiring), PartMark.add(to: part.file, journal: id) {
-            part.isMarked.store(true, ordering: .releasing)
-        }
+        PartMark.add(to: part.file, journal: id)
     }
 
     private func change(_ body: (inout MetadataBlock) -> Void) throws(TowlineError) {

@@ -28,16 +28,13 @@ package final class PartFile: PipeSink {
     /// `true` if another process published the same bytes under the final name first. This file, a twin of the
     /// published one, is then discarded.
     let hasTwin = Atomic<Bool>(false)
-    /// `true` if the file has a new mark (an extended attribute) that names its journal, which the next sync must make
-    /// durable.
-    let isMarked: Atomic<Bool>
     /// The end offset of the bytes that were written while the file had no name, which is the file's length until it is
     /// named.
     private let unnamedEnd = Atomic<Int64>(0)
 
     init(
         file: Descriptor, folder: Folder, names: PlaceNames, journal: JournalFile?, queue: SyncQueue,
-        source: String, boot: BootIdentity, displaced: Displaced = Displaced(), isMarked: Bool = false,
+        source: String, boot: BootIdentity, displaced: Displaced = Displaced(),
         reservation: SpaceReservation? = nil, isNamed: Bool = true
     ) {
         self.file = file
@@ -51,7 +48,6 @@ package final class PartFile: PipeSink {
         self.reservation = reservation
         hasher = PrefixHasher(file: file)
         self.isNamed = Atomic(isNamed)
-        self.isMarked = Atomic(isMarked)
     }
 
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TowlineError) {
@@ -76,12 +72,7 @@ package final class PartFile: PipeSink {
         try file.read(into: buffer, at: offset)
     }
 
-    package func synchronize() async throws(TowlineError) {
-        // `fdatasync` does not promise to write the mark.
-        let isMarked = isMarked.load(ordering: .acquiring)
-        try await synchronize(isMarked ? .everything : .data)
-        if isMarked { self.isMarked.store(false, ordering: .releasing) }
-    }
+    package func synchronize() async throws(TowlineError) { try await synchronize(.data) }
 
     package func promiseSpace() throws(TowlineError) {
         if let reservation, reservation.rest > 0 { try reservation.promise(in: folder) }

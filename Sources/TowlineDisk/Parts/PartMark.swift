@@ -7,22 +7,21 @@ enum PartMark {
     private static let version: UInt64 = 6
     private static let size = 16
 
-    /// Stores the identity of a journal in its part file. Ignores the failure of file systems without attributes.
-    ///
-    /// - Returns: `true` if the attribute was stored; a sync of all metadata must then make it durable.
-    static func put(on file: Descriptor, journal: UInt64) -> Bool {
-        guard let number = try? file.acquire() else { return false }
+    /// Stores the identity of a journal in its part file. Ignores the failure of file systems without attributes. If a
+    /// power loss removes the attribute, the download starts again once its inode number changes.
+    static func put(on file: Descriptor, journal: UInt64) {
+        guard let number = try? file.acquire() else { return }
         defer { file.release() }
         var bytes: [UInt8] = []
         bytes.append(number: version)
         bytes.append(number: journal)
-        return bytes.withUnsafeBytes { file.syscall.setAttribute(number, FinishedMark.name, $0) } >= 0
+        _ = bytes.withUnsafeBytes { file.syscall.setAttribute(number, FinishedMark.name, $0) }
     }
 
     /// Stores the identity of a journal in its part file if the part file has no attribute: an older version of
-    /// Towline created it. Returns whether the attribute was stored.
-    static func add(to file: Descriptor, journal: UInt64) -> Bool {
-        of(file, journal: journal) == .absent && put(on: file, journal: journal)
+    /// Towline created it.
+    static func add(to file: Descriptor, journal: UInt64) {
+        if of(file, journal: journal) == .absent { put(on: file, journal: journal) }
     }
 
     /// Compares the attribute of a part file with the identity of a journal. The mark of a finished file counts as no

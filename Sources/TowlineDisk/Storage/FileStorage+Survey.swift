@@ -314,10 +314,10 @@ extension FileStorage {
                     "\(error.message). Bytes that were not yet saved to the disk are downloaded again")
             }
         }
-        let isMarked = !isDoubtful && PartMark.add(to: part, journal: journal.id)
+        if !isDoubtful { PartMark.add(to: part, journal: journal.id) }
         let sink = PartFile(
             file: part, folder: scene.folder, names: scene.names, journal: journal, queue: queue,
-            source: contents.metadata.record.source, boot: boot, isMarked: isMarked,
+            source: contents.metadata.record.source, boot: boot,
             reservation: rest(of: status, journal, contents, scene.folder) ?? space.watch())
         return OpenPart(
             sink: sink, journal: journal, claims: journal.written, isDoubtful: isDoubtful,

@@ -254,6 +254,8 @@ package final class FileStorage: Storage {
         let journal =
             terms.journaled
             ? try makeJournal(folder, names, record, terms.link, part: file.status().identity, &displaced) : nil
+        // Before the length is set: the sync of a length includes earlier changes on file systems with a journal.
+        if let journal { PartMark.put(on: file, journal: journal.id) }
         var reservation: SpaceReservation?
         do throws(TowlineError) {
             if terms.reservesSpace, let length = record.representation.completeLength {
@@ -266,7 +268,6 @@ package final class FileStorage: Storage {
             throw error
         }
         if isNamed, journal == nil { FinishedMark.putUnfinished(on: file) }
-        let isMarked = journal.map { PartMark.put(on: file, journal: $0.id) } ?? false
         if journal != nil {
             folders.index(of: folder).add(terms.link?.group ?? LinkIdentity.group(of: record.source), names.final)
         }
@@ -274,7 +275,7 @@ package final class FileStorage: Storage {
         displaced.notices = []
         let part = PartFile(
             file: file, folder: folder, names: names, journal: journal, queue: queue, source: record.source,
-            boot: boot, displaced: displaced, isMarked: isMarked, reservation: reservation, isNamed: isNamed)
+            boot: boot, displaced: displaced, reservation: reservation, isNamed: isNamed)
         return OpenPart(sink: part, journal: journal, claims: ByteRangeSet(), notices: notices)
     }
 
