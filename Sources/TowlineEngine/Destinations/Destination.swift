@@ -176,13 +176,10 @@ final class Destination {
                     try decide(.finished(isThis: true), numbered, file, offered: nil)
                 }
             }
-        case .occupied(let file):
-            guard known != nil else {
-                // An error with status 200 must not replace the file.
-                if options.existing == .update, let file { compare(file, at: candidate, nil) }
-                break
-            }
-            try decide(.other(isFile: file != nil), candidate, file, offered: nil)
+        // An error with status 200 must not replace a file that may have the name.
+        case .occupied(let file?) where known == nil && options.existing == .update: compare(file, at: candidate, nil)
+        case .occupied where known == nil: break
+        case .occupied(let file): try decide(.other(isFile: file != nil), candidate, file, offered: nil)
         }
         return nil
     }
@@ -326,7 +323,7 @@ final class Destination {
         // Take the place before a lockable file exists: two transfers of this process may get here at once.
         guard services.places.take(place, by: key.link.exact) else { throw .askedForTwice(place) }
         do throws(TowlineError) {
-            var terms = terms(plan)
+            var terms = CreateTerms(plan, options, key.link)
             terms.requiresFreeName = requiresFreeName
             terms.isAtHand = isAtHand
             // A body in memory is written at once, so no journal is needed.
@@ -343,7 +340,8 @@ final class Destination {
 
     private func replace(_ old: OpenPart, at place: Place, _ plan: PreparePlan) throws(TowlineError) {
         let next = newRecord(plan, at: place, generation: (record?.generation ?? 0) + 1)
-        part = try services.storage.replace(old, place: place, record: next, terms: terms(plan))
+        part = try services.storage.replace(
+            old, place: place, record: next, terms: CreateTerms(plan, options, key.link))
         changes.replacements += 1
         tell(part?.notices ?? [])
         record = next
@@ -357,13 +355,6 @@ final class Destination {
             mayBePlain: options.mayBringPlainBytes)
         record.download = options.download
         return record
-    }
-
-    private func terms(_ plan: PreparePlan) -> CreateTerms {
-        let isSmall = (plan.representation.completeLength ?? .max) <= SmallFilePolicy.longest
-        var terms = CreateTerms(journaled: !isSmall, reservesSpace: options.reservesSpace)
-        terms.link = key.link
-        return terms
     }
 
     // MARK: Later

@@ -38,3 +38,12 @@ extension TowlineError {
                 + " to replace it, \(Remedy.overwriting)")
     }
 }
+
+extension CreateTerms {
+    /// Creates the terms for the part file of a response: a small file has no journal.
+    init(_ plan: PreparePlan, _ options: DownloadOptions, _ link: LinkIdentity) {
+        let isSmall = (plan.representation.completeLength ?? .max) <= SmallFilePolicy.longest
+        self.init(journaled: !isSmall, reservesSpace: options.reservesSpace)
+        self.link = link
+    }
+}

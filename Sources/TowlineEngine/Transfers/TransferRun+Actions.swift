@@ -31,8 +31,6 @@ extension TransferRun {
         }
     }
 
-    // MARK: Attempts
-
     private func start(_ plan: AttemptPlan) {
         let slot = plan.joinsDirectly && !plan.isComparison ? claimSlot(at: plan.lease.lowerBound) : nil
         if attempts.writers.isEmpty {

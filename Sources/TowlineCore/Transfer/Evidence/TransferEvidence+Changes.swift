@@ -19,8 +19,8 @@ extension TransferEvidence {
     }
 
     /// Handles a response that shows another version of the file. Before held bytes are discarded, `weigh` decides
-    /// whether it is one. A change that needs no proof is confirmed by one more request at once, because the nodes of a
-    /// server may have different versions.
+    /// whether the response may replace them. A change with a new validator is confirmed by one more request at once:
+    /// the nodes of a server may have different versions.
     mutating func claimedChange(
         _ id: AttemptID, _ reason: String, _ facts: ResponseFacts, isWhole: Bool, _ sources: inout TransferSources,
         _ work: inout TransferWork, _ context: TransferContext

@@ -75,7 +75,9 @@ extension TransferPatience {
             return []
         }
         if failure.kind == .closedBeforeHead,
-            evidence.ranges.doubtsRange(refused(attempt, evidence, sources, work, context), passes: true, terms)
+            evidence.ranges.doubtsRange(
+                RangeKnowledge.Refused(attempt, expirations: expirations, evidence, sources, work, context),
+                passes: true, terms)
         {
             return []
         }
@@ -255,15 +257,17 @@ extension TransferPatience {
         let failure = Failure(reason: reason, wait: retryAfter, isTooMany: overloaded)
         return actions + countFailure(failure, evidence, &sources, work.ledger, context)
     }
+}
 
-    /// Returns the circumstances of a refused request that decide whether it is repeated without a Range field.
-    func refused(
-        _ attempt: RunningAttempt, _ evidence: TransferEvidence, _ sources: TransferSources, _ work: TransferWork,
-        _ context: TransferContext
-    ) -> RangeKnowledge.Refused {
+extension RangeKnowledge.Refused {
+    /// Creates the circumstances of a refused request. `expirations`: the number of times in a row that a link expired.
+    init(
+        _ attempt: RunningAttempt, expirations: Int, _ evidence: TransferEvidence, _ sources: TransferSources,
+        _ work: TransferWork, _ context: TransferContext
+    ) {
         let plan = attempt.plan
         let isExpired = plan.url != sources.primary.url && expirations == 0
-        return RangeKnowledge.Refused(
+        self.init(
             question: plan.question,
             isAlone: plan.source == .primary && work.live.allSatisfy { $0.id == attempt.id },
             beginsAnew: evidence.beginsAnew(work.ledger),

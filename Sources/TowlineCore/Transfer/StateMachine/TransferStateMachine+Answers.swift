@@ -19,7 +19,9 @@ extension TransferStateMachine {
         if work.isExperiment(attempt, context), let refusal = ConnectionRefusal(verdict) {
             return perform(patience.giveBack(attempt, refusal, &evidence, &sources, &work, context))
         }
-        if evidence.ranges.blamesRange(verdict, patience.refused(attempt, evidence, sources, work, context), terms) {
+        let refused = RangeKnowledge.Refused(
+            attempt, expirations: patience.expirations, evidence, sources, work, context)
+        if evidence.ranges.blamesRange(verdict, refused, terms) {
             guard case .transient = verdict else { return work.dismiss(id) }
             // The server may want fewer streams on one connection.
             return work.dismiss(id) + work.stopSharing(attempt.plan)

@@ -112,8 +112,6 @@ extension TransferStateMachine {
             .start(lease, isRace: isRace, from: source, via: route, &work)
     }
 
-    // MARK: Redirects
-
     /// The origin (scheme, host and port) of the next request to the primary source (the URL that defines the file).
     package var nextOrigin: HTTPURL.Origin { sources.redirects.pending?.url.origin ?? sources.primary.resolved.origin }
 
@@ -172,8 +170,6 @@ extension TransferStateMachine {
         guard phase == .running, let attempt = work.attempts[plan.id], !attempt.isDismissed else { return false }
         return plan.source == .primary && plan.mayBringWhole && beginsAnew
     }
-
-    // MARK: Proof
 
     /// The proof that a mirror's bytes fit those of the primary source; `nil` without proof.
     var mirrorRung: ResponseQuestion.Rung? { evidence.mirrorRung(work.ledger) }

@@ -60,8 +60,8 @@ struct RunningAttempt: OfAttempt, Sendable {
         var isSilent = false
     }
 
-    /// The minimum number of written bytes for which a response that cannot be resumed gets more time than the stall
-    /// timeout. A virus scanner on the path, or a server that packs an archive, may send the rest later.
+    /// The minimum number of written bytes for which a silent response without a way to resume gets more time. A virus
+    /// scanner on the path, or a server that packs an archive, may send the rest later.
     static let worthWaiting: Int64 = 1 << 20
 
     /// Records that the response is silent and is not cut before `limit`. Returns the notice for the user; `nil` if the
