@@ -42,7 +42,7 @@ struct CompletionTests {
         #expect(try await complete(["get", "--if-exists", ""]) == ["skip", "fail", "overwrite", "rename", "update"])
         #expect(try await complete(["get", "--progress", "p"]) == ["plain"])
         #expect(try await complete(["list", "--order", "q"]) == ["queue"])
-        #expect(try await complete(["watch", "--only", "f"]) == ["finished", "failed"])
+        #expect(try await complete(["watch", "--only", "f"]) == ["finished", "failed", "follow-up-failed"])
     }
 
     @Test func filesAndDirectories() async throws {

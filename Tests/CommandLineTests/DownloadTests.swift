@@ -247,8 +247,8 @@ struct DownloadTests {
         #expect(again.status == 0, "\(again.stderr)")
         #expect(again.stderr.contains("restarting from the beginning"), "\(again.stderr)")
         #expect(try isRight(place.path("data.bin"), length: length, seed: 8))
-        // Two requests discover the change, and four share the file.
-        #expect(server.log.requests.count - before >= 6)
+        // Two requests discover the change. The second one shares the file with others.
+        #expect(server.log.requests.count - before >= 3)
         await server.stop()
     }
 

@@ -55,10 +55,7 @@ struct KeyedLinkTests {
 
         /// Returns whether a file contains a version.
         func holds(_ name: String, _ version: Version) -> Bool {
-            guard let size = try? FileManager.default.attributesOfItem(atPath: place.path(name))[.size] as? NSNumber,
-                size.int64Value == version.length
-            else { return false }
-            return (try? version.content.firstMismatch(inFile: place.path(name), length: version.length)) == .some(nil)
+            version.content.matches(file: place.path(name), length: version.length)
         }
 
         /// Runs `body` and expects that the download succeeds with the held bytes.

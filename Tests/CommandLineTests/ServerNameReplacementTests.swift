@@ -101,7 +101,7 @@ struct ServerNameReplacementTests {
                 let text = "\(source) \(existing) \(policy): \(result.status) \(place.names) \(result.stderr)"
                 #expect(result.status == expected.status, "\(text)")
                 let content = FaultContent(seed: Self.seed)
-                let isNew = (try? content.firstMismatch(inFile: place.path("git"), length: length)) == .some(nil)
+                let isNew = content.matches(file: place.path("git"), length: length)
                 #expect(isNew == expected.isReplaced, "\(text)")
                 let after = try? Data(contentsOf: place.file("git"))
                 #expect(expected.isReplaced || after == before, "\(text)")

@@ -58,8 +58,9 @@ import TowlineEngine
 
     /// A stored property that is neither a field nor one of these fails the test.
     @Test func everyStoredPropertyIsAFieldOrBelongsToTheList() {
-        let own: Set = ["url", "destination", "publicAddressesOnly", "replacesOwnFile", "fileSystem"]
-        let names = DownloadRequest.CodingKeys.allCases.map { "\($0)" == "followUps" ? "unpack" : "\($0)" }
+        let own: Set = ["url", "destination", "isPublicOnly", "replacesOwnFile", "fileSystem"]
+        let others = ["followUps": "unpack", "otherURLs": "mirrors"]
+        let names = DownloadRequest.CodingKeys.allCases.map { others[$0.stringValue] ?? $0.stringValue }
         let options = TransferOptions.CodingKeys.allCases.map(\.rawValue)
         #expect(Set(names + options).subtracting(own) == Set(RequestField.allCases.map(\.rawValue)))
     }

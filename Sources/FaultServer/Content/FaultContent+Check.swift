@@ -29,6 +29,11 @@ extension FaultContent {
         return Int64(status.st_size) == length ? nil : length
     }
 
+    /// Returns whether a file exists and has exactly the first `length` bytes of the content.
+    package func matches(file path: String, length: Int64) -> Bool {
+        do { return try firstMismatch(inFile: path, length: length) == nil } catch { return false }
+    }
+
     /// Checks an open file like ``firstMismatch(inFile:range:)``.
     package func firstMismatch(inDescriptor descriptor: CInt, range: Range<Int64>) throws -> Int64? {
         let step = 1 << 20

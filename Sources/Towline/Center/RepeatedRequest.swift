@@ -16,11 +16,14 @@ struct RepeatedRequest {
     ///   - record: the entry of the download in the list.
     ///   - download: the running download; `nil` if it does not run.
     init(_ request: DownloadRequest, _ record: RegisteredDownload, _ download: LiveDownload?) {
-        let stored =
+        var stored =
             download?.request ?? (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
         var request = request
         // A finished download keeps no secrets.
-        if download == nil, record.state.isComplete { request.forgetSecrets() }
+        if download == nil, record.state.isComplete {
+            request.forgetSecrets()
+            stored.forgetSecrets()
+        }
         (self.request, self.record, self.stored) = (request, record, stored)
         running = download?.snapshot
         let standard = DownloadRequest(from: request.url, to: request.destination)

@@ -194,8 +194,7 @@ struct Place {
 
     /// Returns whether the file has exactly the bytes of the version.
     func holds(_ name: String, _ version: Version) -> Bool {
-        let mismatch = try? version.content.firstMismatch(inFile: path + "/" + name, length: version.length)
-        return mismatch == .some(nil)
+        version.content.matches(file: path + "/" + name, length: version.length)
     }
 }
 

@@ -42,7 +42,7 @@ final class Site: Sendable {
 
     func holds(_ name: String, _ version: Version) -> Bool {
         let path = downloads.appendingPathComponent(name).path
-        return (try? version.content.firstMismatch(inFile: path, length: version.length)) == .some(nil)
+        return version.content.matches(file: path, length: version.length)
     }
 
     var names: [String] {
