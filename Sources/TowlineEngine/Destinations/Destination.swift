@@ -120,8 +120,6 @@ final class Destination {
         for text in all { tell(.warning, .disk, text) }
     }
 
-    // MARK: Before the first request
-
     /// Opens an output that takes the bytes in order, such as standard output. Throws if it cannot be opened.
     func openStream(_ output: StreamOutput) throws(TowlineError) {
         part = try services.storage.stream(to: output, digesting: options.checksum.map { [$0.algorithm] } ?? [])

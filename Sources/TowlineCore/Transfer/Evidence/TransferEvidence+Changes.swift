@@ -18,9 +18,8 @@ extension TransferEvidence {
         return next.map { Reaction(work.dismiss(id), $0) }
     }
 
-    /// Handles a response that shows another version of the file. Before held bytes are discarded, `weigh` decides
-    /// whether the response may replace them. A change with a new validator is confirmed by one more request at once:
-    /// the nodes of a server may have different versions.
+    /// Handles a response that shows another version of the file, if `weigh` allows that. A change with a new validator
+    /// is confirmed by one more request at once: the nodes of a server may have different versions.
     mutating func claimedChange(
         _ id: AttemptID, _ reason: String, _ facts: ResponseFacts, isWhole: Bool, _ sources: inout TransferSources,
         _ work: inout TransferWork, _ context: TransferContext

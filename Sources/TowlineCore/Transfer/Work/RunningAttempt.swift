@@ -60,7 +60,7 @@ struct RunningAttempt: OfAttempt, Sendable {
         var isSilent = false
     }
 
-    /// The minimum number of written bytes for which a silent response without a way to resume gets more time. A virus
+    /// A silent response that cannot be resumed gets more time if at least this number of bytes is written. A virus
     /// scanner on the path, or a server that packs an archive, may send the rest later.
     static let worthWaiting: Int64 = 1 << 20
 
