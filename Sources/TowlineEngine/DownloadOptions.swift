@@ -90,6 +90,8 @@ package struct DownloadOptions: Sendable {
     /// `true` to resume an unfinished file under the same name even if it came from another URL, for example because
     /// the link was renewed.
     package var ownsPart = false
+    /// The minimum time before a claimed change of the file is confirmed. Only tests need another time.
+    package var confirmationWait = Duration.seconds(2)
     /// The action if the file changed on the server after bytes were downloaded.
     package var changed = ChangePolicy.restart
     /// `true` if the caller starts the transfer again after it failed with `transient`. Messages then do not count

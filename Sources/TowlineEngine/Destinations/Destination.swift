@@ -205,7 +205,7 @@ final class Destination {
         }
         defer { adopt(journal) }
         let isMoved = relation(to: part) != .same
-        changes.isGuess = isMoved && !options.vouchesForPart
+        changes.isGuess = isMoved && !options.vouchesForPart && !options.isDowngrade(from: journal.record)
         if isMoved, isOurs(part) {
             tell(.info, .disk, "\(place.name).tow came from another URL. Resuming if the new URL has the same file")
         }

@@ -125,6 +125,7 @@ extension TransferTerms {
         if case .file(_, let name) = options.target { fileName = name }
         mirrors = options.mirrors
         changed = options.changed
+        confirmationWait = options.confirmationWait
         isRepeated = options.isRepeated
         userFields = options.userFields
         hasUser = options.connection.user != nil || options.userFields.has("Authorization")

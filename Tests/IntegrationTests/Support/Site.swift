@@ -64,6 +64,7 @@ final class Site: Sendable {
         options.connections = 1
         options.maximumTries = 5
         options.retryWait = .milliseconds(20)
+        options.confirmationWait = .milliseconds(50)
         options.stallTimeout = .seconds(4) * Site.patience
         options.connection.connectTimeout = .seconds(4) * Site.patience
         options.connection.headTimeout = .seconds(4) * Site.patience

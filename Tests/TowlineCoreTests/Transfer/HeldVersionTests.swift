@@ -126,6 +126,18 @@ import Testing
         }
     }
 
+    /// `update` compares dates with files that other programs made.
+    @Test("would replace a file of another program is a change if its date is new") func foreignFile() {
+        var file = ExistingFile(length: 20_000, modified: 1_000_000, version: nil)
+        file.kind = .binary
+        let held = HeldVersion(file)
+        let date = ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(held.belief(in: offer(type(Self.archive, date), length: 30_000)) == .changed)
+        #expect(held.belief(in: offer(type(Self.archive, date, ("ETag", "\"2\"")), length: 30_000)) == .changed)
+        #expect(held.belief(in: offer(type(Self.archive, ("ETag", "\"2\"")), length: 30_000)) == .unconfirmed)
+        #expect(held.belief(in: offer(type("text/plain", date), length: 30)) == .refused)
+    }
+
     @Test("repeats a claim if type, validator and length agree") func repeated() {
         func claim(_ fields: [(String, String)], _ length: Int64?) -> ClaimedVersion {
             ClaimedVersion(representation: offer(fields, length: length).representation)

@@ -19,10 +19,12 @@ struct HeldVersion: Sendable {
 
     /// Creates the version of a finished file, which an update may replace. Its media type is not stored, so its first
     /// bytes decide the kind.
+    ///
+    /// The modification time of a file from another program stands for a date of the server.
     init(_ file: ExistingFile) {
         representation = Representation(
             completeLength: file.length, entityTag: file.version?.entityTag,
-            lastModified: file.version?.isDated == true ? file.modified : nil)
+            lastModified: file.version?.isDated ?? true ? file.modified : nil)
         (count, kind, isKindGuessed) = (file.length, file.kind ?? .binary, file.kind != nil)
     }
 
@@ -46,8 +48,10 @@ struct HeldVersion: Sendable {
     func belief(in offer: ResponseFacts) -> Belief {
         let offered = offer.representation
         let isEqual = agrees(offered.mediaType) && offer.contentCoding == coding
-        let (mine, theirs) = (representation.validatorKind, offered.validatorKind)
-        if isEqual, mine == theirs, representation.contradiction(with: offered) == nil { return .same }
+        let validators = compareValidators(with: offered)
+        if isEqual, [.none, .equal].contains(validators), representation.contradiction(with: offered) == nil {
+            return .same
+        }
         // A 416 response names only the length of the file. A request for the whole file shows the rest.
         if offer.status == 416 { return .unconfirmed }
         if offered.completeLength == 0, count > 0 { return .refused }
@@ -56,12 +60,25 @@ struct HeldVersion: Sendable {
         let isOpaque = offer.contentCoding != nil && coding == nil && isShort(offered.completeLength)
         let isText = isError(ContentKind(firstBytes: offer.firstBytes), offered.completeLength)
         if isText, count > Self.worthKeeping { return .refused }
-        let hasNewValidator =
-            mine == theirs && mine != .none && !representation.repeatsValidator(of: offered, weakly: true)
-        if hasNewValidator, agrees(offered.mediaType), offer.contentCoding == nil || offer.contentCoding == coding {
+        let addsNoCoding = offer.contentCoding == nil || offer.contentCoding == coding
+        if validators == .new, agrees(offered.mediaType), addsNoCoding {
             return .changed
         }
         return isOpaque || isText ? .refused : .unconfirmed
+    }
+
+    /// The result of comparing the validators of the held version with those of a response.
+    private enum Validators { case none, equal, new, ofOtherKinds }
+
+    /// Compares the entity tags, or the dates if the held version has no entity tag.
+    private func compareValidators(with offered: Representation) -> Validators {
+        if let mine = representation.entityTag {
+            return offered.entityTag.map { mine.matchesWeakly($0) ? .equal : .new } ?? .ofOtherKinds
+        }
+        guard let mine = representation.lastModified else {
+            return offered.entityTag == nil && offered.lastModified == nil ? .none : .ofOtherKinds
+        }
+        return offered.lastModified.map { $0 == mine ? .equal : .new } ?? .ofOtherKinds
     }
 
     private func isShort(_ length: Int64?) -> Bool { length.map { $0 < ResponseFacts.longestError } ?? false }
@@ -91,10 +108,6 @@ struct HeldVersion: Sendable {
 struct ClaimedVersion: Sendable {
     /// The length, validators and media type of the claimed version.
     let representation: Representation
-
-    /// The minimum time between a claim and the request that confirms it: a server that fails for a moment would
-    /// confirm its own error.
-    static let wait = Duration.seconds(2)
 
     /// Returns whether another response shows the claimed version: equal media type and validator, and a length that is
     /// equal or larger.

@@ -117,7 +117,7 @@ struct TransferPatience: Sendable {
     /// Waits before the request that has to confirm a change. The wait does not count as a failure.
     mutating func waitToConfirm(_ reason: String, _ primary: inout FileSource, now: Duration) -> [TransferAction] {
         (waitReason, waitsForServer, lacksNetwork) = (reason, false, false)
-        primary.wait(until: now + ClaimedVersion.wait)
+        primary.wait(until: now + terms.confirmationWait)
         return [.notice(TransferNotice(.info, .retrying, reason))]
     }
 

@@ -17,6 +17,9 @@ package struct TransferTerms: Hashable, Sendable {
     package var headTimeout = Duration.seconds(300)
     /// The action if the file changed on the server after bytes were downloaded.
     package var changed = ChangePolicy.restart
+    /// The minimum time between a claimed change of the file and the request that confirms the change: a server that
+    /// fails for a moment would confirm its own error.
+    package var confirmationWait = Duration.seconds(2)
     /// `true` if the caller starts the transfer again after it failed with `transient`. The maximum number of attempts
     /// then does not end the download, so messages do not count attempts.
     package var isRepeated = false
