@@ -55,6 +55,7 @@ struct ContentChangeTests {
             let options = try site.options {
                 $0.connections = setting.connections
                 $0.retryWait = .milliseconds(2)
+                $0.confirmationWait = .milliseconds(2)
                 $0.durable = false
             }
             if survivesRun {

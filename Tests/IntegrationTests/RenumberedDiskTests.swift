@@ -74,8 +74,10 @@ struct RenumberedDiskTests {
         let disk = try Scratch()
         let pool = disk.file("pool")
         for name in ["a", "b", "pool"] { try await ChildRun.tool("/usr/bin/mkdir", disk.file(name)) }
+        // mergerfs stays in the background and keeps its output open.
         let mount = [
-            "/usr/bin/mergerfs", "-o", "xattr=\(attributes),category.create=mfs,minfreespace=1M",
+            "/bin/sh", "-c", "exec /usr/bin/mergerfs \"$@\" >/dev/null 2>&1", "sh", "-o",
+            "xattr=\(attributes),category.create=mfs,minfreespace=1M",
             disk.file("a") + ":" + disk.file("b"), pool,
         ]
         try await Site.with(try await site()) { site in

@@ -16,21 +16,20 @@ struct RepeatedRequest {
     ///   - record: the entry of the download in the list.
     ///   - download: the running download; `nil` if it does not run.
     init(_ request: DownloadRequest, _ record: RegisteredDownload, _ download: LiveDownload?) {
-        var stored =
+        let stored =
             download?.request ?? (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)
         var request = request
         // A finished download keeps no secrets.
-        if download == nil, record.state.isComplete {
-            request.forgetSecrets()
-            stored.forgetSecrets()
-        }
+        if download == nil, record.state.isComplete { request.forgetSecrets() }
         (self.request, self.record, self.stored) = (request, record, stored)
         running = download?.snapshot
         let standard = DownloadRequest(from: request.url, to: request.destination)
+        let state = running == nil ? record.state : .active
         changes = RequestField.allCases.filter { field in
             let part = RequestPart(field)
             let isGiven = request.given?.contains(field) ?? !part.isEqual(request, standard)
-            return isGiven && field != .startsPaused && !part.isEqual(request, stored)
+            let isUsed = field != .startsPaused && field.effect(in: state) != .notNeeded
+            return isGiven && isUsed && !part.isEqual(request, stored)
         }
     }
 
