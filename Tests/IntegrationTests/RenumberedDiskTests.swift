@@ -74,11 +74,11 @@ struct RenumberedDiskTests {
         let disk = try Scratch()
         let pool = disk.file("pool")
         for name in ["a", "b", "pool"] { try await ChildRun.tool("/usr/bin/mkdir", disk.file(name)) }
-        // mergerfs stays in the background and keeps its output open.
+        // mergerfs stays in the background and would keep the descriptors of this process open; Python closes them.
+        let call = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:], stdout=-3, stderr=-3))"
         let mount = [
-            "/bin/sh", "-c", "exec /usr/bin/mergerfs \"$@\" >/dev/null 2>&1", "sh", "-o",
-            "xattr=\(attributes),category.create=mfs,minfreespace=1M",
-            disk.file("a") + ":" + disk.file("b"), pool,
+            "/usr/bin/env", "python3", "-c", call, "/usr/bin/mergerfs", "-o",
+            "xattr=\(attributes),category.create=mfs,minfreespace=1M", disk.file("a") + ":" + disk.file("b"), pool,
         ]
         try await Site.with(try await site()) { site in
             try await Mounted.with(pool, mount) { try await interrupt(site, pool) }
