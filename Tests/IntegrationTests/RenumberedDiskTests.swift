@@ -39,10 +39,10 @@ struct RenumberedDiskTests {
         try await Site(Resource(length: Self.length, rate: 4_000_000))
     }
 
-    /// Changes a byte of the part file that the first sample covers, and expects that the download restarts.
+    /// Changes the first MiB of the part file, which contains samples, and expects that the download restarts.
     private func restart(_ site: Site, _ directory: String) async throws {
         let file = try FileHandle(forWritingTo: URL(fileURLWithPath: directory + "/file.bin.tow"))
-        try file.write(contentsOf: Data(repeating: 0x78, count: 100))
+        try file.write(contentsOf: Data(repeating: 0x78, count: 1 << 20))
         try file.close()
         let result = try await ChildRun.run(site.command(["-d", directory]), directory: site.scratch.path)
         #expect(result.status == 0 && result.stderr.contains("restarting"), "\(result.stderr)")
