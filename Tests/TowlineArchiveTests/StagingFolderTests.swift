@@ -8,7 +8,7 @@ import TowlineCore
 @Suite("A file system that cannot rename without replacing")
 struct StagingFolderTests {
     private func publish(_ workshop: Workshop, _ prepare: () throws -> Void = {}) throws {
-        let folder = try StagingFolder(in: AT_FDCWD, at: workshop.out, for: "it")
+        let folder = try workshop.stagingFolder(for: "it")
         try Data("x".utf8).write(to: URL(fileURLWithPath: workshop.out + "/.it.unpacking-1/content/x"))
         try prepare()
         try folder.publish(as: "it", durable: false) { source, from, target, to, keeps in

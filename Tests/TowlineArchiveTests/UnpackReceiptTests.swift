@@ -12,7 +12,7 @@ import TowlineCore
     /// Unpacks the files `x`, `linked` (a hard link to it) and `sub/y` to the directory `it`.
     private func unpacked() throws -> Workshop {
         let workshop = try Workshop()
-        let folder = try StagingFolder(in: AT_FDCWD, at: workshop.out, for: "it")
+        let folder = try workshop.stagingFolder(for: "it")
         let content = workshop.out + "/.it.unpacking-1/content/"
         try FileManager.default.createDirectory(atPath: content + "sub", withIntermediateDirectories: true)
         for name in ["x", "sub/y"] { try Data("old".utf8).write(to: URL(fileURLWithPath: content + name)) }

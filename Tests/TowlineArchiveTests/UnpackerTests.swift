@@ -162,7 +162,7 @@ struct UnpackerTests {
     @Test("incomplete files are in a hidden directory only", arguments: ["it", ".it", "film.mkv", "a.tar.gz"])
     func hidden(name: String) throws {
         let workshop = try Workshop()
-        let folder = try StagingFolder(in: AT_FDCWD, at: workshop.out, for: name)
+        let folder = try workshop.stagingFolder(for: name)
         #expect(workshop.names(workshop.out).allSatisfy { $0.hasPrefix(".") && $0.hasSuffix(".unpacking-1") })
         try folder.publish(as: name, durable: false)
         withExtendedLifetime(folder) {}

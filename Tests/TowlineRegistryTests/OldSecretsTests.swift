@@ -1,5 +1,5 @@
+import Foundation
 import GRDB
-import Glibc
 import Testing
 import TowlineCore
 import TowlineEngine
@@ -12,9 +12,7 @@ import TowlineEngine
     private static let secret = "canary-7f3a"
 
     private func holdsSecret() -> Bool {
-        state.names.contains { name in
-            String(decoding: state.bytes(name), as: UTF8.self).contains(Self.secret)
-        }
+        state.names.contains { Data(state.bytes($0)).range(of: Data(Self.secret.utf8)) != nil }
     }
 
     /// Waits until no file contains the secret.

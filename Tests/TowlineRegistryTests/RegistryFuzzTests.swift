@@ -58,9 +58,9 @@ import TowlineEngine
     @Test(
         "Extreme numbers are treated as damage",
         arguments: [
-            ("rank", .min), ("place", .max), ("place", .min), ("state", -1), ("state", 7), ("state", .max),
-            ("held_bytes", -1), ("held_bytes", .min), ("added_at", .min), ("added_at", .max), ("ended_at", .max),
-            ("wait_until", .min),
+            ("rank", .min), ("place", .max), ("place", .min), ("state", -1),
+            ("state", Int64(RegisteredState.allCases.count)), ("state", .max), ("held_bytes", -1),
+            ("held_bytes", .min), ("added_at", .min), ("added_at", .max), ("ended_at", .max), ("wait_until", .min),
         ] as [(String, Int64)])
     func numbersAtTheEdge(_ column: String, _ number: Int64) async throws {
         _ = try await make()

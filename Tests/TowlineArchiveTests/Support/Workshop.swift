@@ -1,7 +1,8 @@
 import Foundation
 import Testing
-import TowlineArchive
 import TowlineCore
+
+@testable import TowlineArchive
 
 /// A temporary directory for one test, where archives are created and unpacked.
 final class Workshop: Sendable {
@@ -22,6 +23,13 @@ final class Workshop: Sendable {
     /// Returns the names in a directory, sorted.
     func names(_ folder: String) -> [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
+    }
+
+    /// Creates the temporary directory of an archive in `out`.
+    func stagingFolder(for name: String) throws -> StagingFolder {
+        let parent = open(out, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { close(parent) }
+        return try StagingFolder(in: parent, at: out, for: name)
     }
 
     func text(_ name: String) -> String? { try? String(contentsOfFile: out + "/it/" + name, encoding: .utf8) }
