@@ -68,13 +68,14 @@ struct RateLimitTests {
 /// Reads how many received bytes wait in the kernel.
 enum UnreadBytes {
     /// Returns the number of unread bytes of each open connection to a port of this machine, at the client's end
-    /// (`rx_queue` in proc(5)). Reads the table of this thread: `/proc/net` belongs to the main thread, which may have
-    /// ended.
+    /// (`rx_queue` of `/proc/net/tcp` in proc(5)). The kernel returns one page of the table for each read(2).
     static func ofConnections(toPort port: Int) throws -> [Int] {
         let hexadecimal = String(port, radix: 16, uppercase: true)
         let wanted = ":" + String(repeating: "0", count: 4 - hexadecimal.count) + hexadecimal
-        let text = try String(contentsOfFile: "/proc/thread-self/net/tcp", encoding: .utf8)
-        return text.split(separator: "\n").dropFirst().compactMap { line in
+        let table = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/net/tcp"))
+        var text = Data()
+        while let page = try table.read(upToCount: 4096), !page.isEmpty { text += page }
+        return String(decoding: text, as: UTF8.self).split(separator: "\n").dropFirst().compactMap { line in
             let words = line.split(separator: " ")
             guard words.count > 4, words[2].hasSuffix(wanted), words[3] == "01" else { return nil }
             return words[4].split(separator: ":").last.flatMap { Int($0, radix: 16) }
