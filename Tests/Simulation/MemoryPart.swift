@@ -33,6 +33,10 @@ final class MemoryPart: Sink {
 
         var count: Int { state.withLock { $0.bytes.count } }
 
+        var version: HeldVersion? {
+            journal.map { HeldVersion($0.record.representation, count: $0.written.count) }
+        }
+
         /// Returns `false` if somebody has the lock.
         func lock() -> Bool {
             state.withLock { state in

@@ -38,6 +38,8 @@ package final class MemoryStorage: Storage {
     private struct State {
         var files: [String: File] = [:]
         var parts: [String: MemoryPart.Contents] = [:]
+        /// The earlier part files, which are not locked.
+        var earlier: [String: MemoryPart.Contents] = [:]
         var failure: @Sendable (Step) -> TowlineError? = { _ in nil }
         var bytesInOrder: [UInt8] = []
     }
@@ -49,6 +51,9 @@ package final class MemoryStorage: Storage {
 
     /// The files that have their final names, by path.
     package var files: [String: File] { state.withLock { $0.files } }
+
+    /// The paths of unfinished downloads with an earlier part file, without their suffix.
+    package var earlierParts: [String] { state.withLock { $0.earlier.keys.sorted() } }
 
     /// The paths of unfinished downloads, without their suffix.
     package var parts: [String] { state.withLock { $0.parts.keys.sorted() } }
@@ -74,7 +79,7 @@ package final class MemoryStorage: Storage {
     package func losePower() {
         let parts = state.withLock { state in
             state.files = state.files.filter(\.value.isDurable)
-            return Array(state.parts.values)
+            return Array(state.parts.values) + state.earlier.values
         }
         for part in parts { part.losePower() }
     }
@@ -86,6 +91,7 @@ package final class MemoryStorage: Storage {
     // MARK: Looking
 
     package func survey(_ place: Place, for source: String?, allowsCopies: Bool) throws(TowlineError) -> Survey {
+        restoreEarlier(place)
         guard let contents = state.withLock({ $0.parts[place.path] }) else {
             return try survey(named: place, for: source)
         }
@@ -95,11 +101,26 @@ package final class MemoryStorage: Storage {
             remove(contents, at: place)
             return try survey(named: place, for: source)
         }
-        return .unfinished(
-            OpenPart(
-                sink: MemoryPart(contents, place, self), journal: journal, claims: journal.written,
-                source: contents.link.map { link in StoredSource { $0.relation(to: link) } }))
+        var part = OpenPart(
+            sink: MemoryPart(contents, place, self), journal: journal, claims: journal.written,
+            source: contents.link.map { link in StoredSource { $0.relation(to: link) } })
+        part.earlier = state.withLock { $0.earlier[place.path]?.version }
+        return .unfinished(part)
     }
+
+    /// Puts the earlier part file in the place of a part file without bytes.
+    private func restoreEarlier(_ place: Place) {
+        state.withLock { state in
+            guard let earlier = state.earlier[place.path] else { return }
+            if let present = state.parts[place.path] {
+                guard present.journal?.written.isEmpty ?? true, present.lock() else { return }
+            }
+            state.parts[place.path] = earlier
+            state.earlier[place.path] = nil
+        }
+    }
+
+    package func removeEarlier(_ place: Place) { state.withLock { $0.earlier[place.path] = nil } }
 
     package func survey(named place: Place, for source: String?) throws(TowlineError) -> Survey {
         guard let file = files[place.path] else { return .nothing(notices: []) }
@@ -157,8 +178,13 @@ package final class MemoryStorage: Storage {
     ) throws(TowlineError) -> OpenPart {
         try check(.create)
         old.sink.close()
-        state.withLock { $0.parts[place.path] = nil }
-        return open(place, record, terms)
+        state.withLock { state in
+            let replaced = state.parts.removeValue(forKey: place.path)
+            if terms.keepsReplaced, replaced?.journal != nil { state.earlier[place.path] = replaced }
+        }
+        var part = open(place, record, terms)
+        part.earlier = state.withLock { $0.earlier[place.path]?.version }
+        return part
     }
 
     package func prove(_ place: Place, link: LinkIdentity, checksum: Checksum) async throws(TowlineError) -> FileProof {

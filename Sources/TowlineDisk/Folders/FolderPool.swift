@@ -127,8 +127,10 @@ final class FolderPool: Sendable {
         let suffixes = PlaceNames(final: "")
         var listing = JournalIndex.Listing()
         for name in names {
-            for suffix in [suffixes.part, suffixes.journal, suffixes.nextPart, suffixes.newJournal]
-            where name.hasSuffix(suffix) { listing.leftovers.insert(String(name.dropLast(suffix.count))) }
+            for suffix in [
+                suffixes.part, suffixes.journal, suffixes.nextPart, suffixes.newJournal, suffixes.earlier.part,
+                suffixes.earlier.journal,
+            ] where name.hasSuffix(suffix) { listing.leftovers.insert(String(name.dropLast(suffix.count))) }
             guard name.hasSuffix(suffixes.journal) else { continue }
             let final = String(name.dropLast(suffixes.journal.count))
             // A journal from another user must not choose a name that no server could choose (`.bashrc`).

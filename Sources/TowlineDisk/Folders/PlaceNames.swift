@@ -8,6 +8,8 @@ struct PlaceNames: Sendable {
     /// The common prefix of the names of an unfinished download's files, which end with suffixes such as `.tow`: the
     /// final name, abbreviated if it would be too long with a suffix.
     let stem: String
+    /// `true` if `part` and `journal` are those of the earlier part file.
+    private(set) var isEarlier = false
 
     init(final: String) {
         self.final = final
@@ -15,14 +17,21 @@ struct PlaceNames: Sendable {
     }
 
     /// The name of the part file, `NAME.tow`, which contains the incomplete bytes.
-    var part: String { stem + ".tow" }
+    var part: String { stem + (isEarlier ? ".tow-old" : ".tow") }
     /// The name of the journal, which records the downloaded bytes of the part file.
-    var journal: String { stem + ".tow-journal" }
+    var journal: String { part + "-journal" }
     /// The name of a new journal until it is filled and renamed to `journal`, so that `journal` is never incomplete.
     var newJournal: String { stem + ".tow-journal-new" }
     /// The temporary name of a new part file that is about to replace the present one, because the file changed on the
     /// server.
     var nextPart: String { stem + ".tow-next" }
+    /// The names of the earlier part file, `NAME.tow-old`, and its journal. It has the bytes of the version that the
+    /// present part file replaced.
+    var earlier: PlaceNames {
+        var names = self
+        names.isEarlier = true
+        return names
+    }
     /// The name, `NAME.tow-bad`, of a complete file with a wrong checksum, which is kept for the user.
     var bad: String { stem + ".tow-bad" }
     /// The temporary name for a file that has the part file's name but does not belong to the download.

@@ -57,9 +57,10 @@ extension Folder {
     /// Throws `destinationExists` if the file with this final name is the part file or the journal of another download
     /// that can be resumed or is running. No policy for existing files replaces or skips such a file.
     func refuseUnfinished(_ name: String, boot machine: BootIdentity) throws(TowlineError) {
-        let suffixes = PlaceNames(final: "")
-        for suffix in [suffixes.part, suffixes.journal] where name.hasSuffix(suffix) && name != suffix {
-            let names = PlaceNames(final: String(name.dropLast(suffix.count)))
+        let suffixes = [PlaceNames(final: ""), PlaceNames(final: "").earlier]
+        for suffix in suffixes.flatMap({ [$0.part, $0.journal] }) where name.hasSuffix(suffix) && name != suffix {
+            let present = PlaceNames(final: String(name.dropLast(suffix.count)))
+            let names = suffixes[1].part == suffix || suffixes[1].journal == suffix ? present.earlier : present
             guard let file = try? open(name) else { continue }
             var isOurs = FinishedMark.isUnfinished(file)
             if isOurs { isOurs = try !file.lock() }

@@ -7,7 +7,7 @@ internal import TowlineThreads
 /// resume, a finished file, or another file.
 extension FileStorage {
     /// The part file and the journal of the destination that is examined, open and locked; `nil` if they do not exist.
-    private struct Scene {
+    struct Scene {
         let folder: Folder
         let names: PlaceNames
         var part: Descriptor?
@@ -15,6 +15,8 @@ extension FileStorage {
         var notices: [String] = []
         /// The URL of the download that examines the destination (`DownloadRecord.source`); `nil` accepts any URL.
         var source: String?
+        /// The version of the file in the earlier part file; `nil` without one.
+        var earlier: HeldVersion?
         /// `true` to resume with a part file other than the one that the journal was created with, such as a copy.
         var allowsCopies = true
 
@@ -29,14 +31,20 @@ extension FileStorage {
         _ place: Place, for source: String?, allowsCopies: Bool
     ) throws(TowlineError) -> Survey {
         let (folder, names) = try folders.enter(place)
-        var scene = try lock(folder, names)
-        scene.source = source
-        scene.allowsCopies = allowsCopies
-        do {
-            return try judge(&scene)
-        } catch {
-            scene.close()
-            throw error
+        while true {
+            var scene = try lock(folder, names)
+            scene.source = source
+            scene.allowsCopies = allowsCopies
+            do {
+                if try restoresEarlier(&scene) {
+                    scene.close()
+                    continue
+                }
+                return try judge(&scene)
+            } catch {
+                scene.close()
+                throw error
+            }
         }
     }
 
@@ -187,7 +195,9 @@ extension FileStorage {
             scene.part = nil
             return try judgeWithoutJournal(&scene)
         }
-        return .unfinished(try resume(&scene, contents, journal, part, verdict))
+        var open = try resume(&scene, contents, journal, part, verdict)
+        open.earlier = scene.earlier
+        return .unfinished(open)
     }
 
     /// Returns the evidence on whether `part` is the part file that the journal describes.

@@ -74,6 +74,7 @@ package final class FileStorage: Storage {
         // Another download may have started under the same name since this download ended.
         if let source = open.source, links.allSatisfy({ source.relation(to: $0) == .different }) { return part.close() }
         try part.remove()
+        removeEarlier(place)
     }
 
     /// Removes the file with the final name of a place. Throws if that fails.
@@ -317,11 +318,10 @@ package final class FileStorage: Storage {
             // A journal under this name may belong to another process that has just published its file.
             guard try folder.status(of: names.final) == nil else { throw .occupied(folder.path(of: names.final)) }
         }
-        if terms.reservesSpace, let length = record.representation.completeLength {
-            try space.checkSpace(for: length, reusable: oldPart.file.status().size, in: folder)
-        }
         // A deleted part file leaves its name free; any other file under the name does not belong to this download.
         if try folder.status(of: names.part) != nil { _ = try oldPart.intactStatus() }
+        var notices: [String] = []
+        let keeps = try keepsReplaced(old, oldPart, record, terms, &notices)
         var displaced = oldPart.displaced
         // A leftover of a crash: this process holds the lock of the place.
         try folder.removeLeftover(names.nextPart)
@@ -330,27 +330,43 @@ package final class FileStorage: Storage {
         }
         do throws(TowlineError) {
             guard try file.lock() else { throw LockOwner.busy(file) }
-            // From here on the old claims are gone permanently, even if a power loss restores the old names.
-            try oldPart.journal?.silence(as: .discarded)
-            if !oldPart.isOwn, try folder.status(of: names.part) != nil {
-                try displaced.move(names.part, in: folder)
+            if keeps {
+                try makeEarlier(folder, names)
+            } else {
+                // From here on the old claims are gone permanently, even if a power loss restores the old names.
+                try oldPart.journal?.silence(as: .discarded)
+                if !oldPart.isOwn, try folder.status(of: names.part) != nil {
+                    try displaced.move(names.part, in: folder)
+                }
             }
             try folder.rename(names.nextPart, over: names.part)
             // Not earlier: without the journal, a crash would leave the old part file without an owner.
-            if let journal = oldPart.journal, try folder.names(journal.file, names.journal) {
+            if !keeps, let journal = oldPart.journal, try folder.names(journal.file, names.journal) {
                 try folder.remove(names.journal)
             }
         } catch {
             try? folder.remove(names.nextPart)
+            if keeps { try? restoreEarlier(folder, names) }
             throw error
         }
-        oldPart.close()
+        if !keeps { oldPart.close() }
         do throws(TowlineError) {
-            return try equip(file, folder, names, record, terms, &displaced)
+            var open = try equip(file, folder, names, record, terms, &displaced)
+            open.notices += notices
+            open.earlier = keeps ? HeldVersion(old) : notices.isEmpty ? old.earlier : nil
+            oldPart.close()
+            return open
         } catch {
             try? folder.remove(names.part)
             displaced.restore(in: folder)
-            throw error
+            guard keeps else { throw error }
+            try? restoreEarlier(folder, names)
+            guard error.code == .diskFull else { throw error }
+            var terms = terms
+            terms.keepsReplaced = false
+            var open = try replace(old, place: place, record: record, terms: terms)
+            if let version = HeldVersion(old) { open.notices.append(version.deletionNotice) }
+            return open
         }
     }
 }

@@ -209,14 +209,36 @@ final class Destination {
         if isMoved, isOurs(part) {
             tell(.info, .disk, "\(place.name).tow came from another URL. Resuming if the new URL has the same file")
         }
+        return held(part, journal, part.claims)
+    }
+
+    /// Returns the bytes `written` of an unfinished download.
+    private func held(_ part: OpenPart, _ journal: any Journal, _ written: ByteRangeSet) -> HeldDownload {
         var held = HeldDownload(
-            representation: journal.record.representation, written: part.claims, durable: journal.durable,
-            isDoubtful: part.isDoubtful || isMoved,
+            representation: journal.record.representation, written: written, durable: journal.durable,
+            isDoubtful: part.isDoubtful || relation(to: part) != .same,
             isUntrusted: part.isDoubtful && !part.isRenumbered || options.isDowngrade(from: journal.record),
             checksums: journal.record.checksums, lacksRanges: journal.record.lacksRanges)
         held.isRenumbered = part.isRenumbered
         return held
     }
+
+    /// Discards the present part file and opens the earlier one.
+    ///
+    /// - Parameter isOpen: `true` if no part file has replaced the earlier one yet, so that it is still open.
+    /// - Returns: the bytes of the earlier part file; `nil` if it is missing.
+    func resumeEarlier(isOpen: Bool) throws(TowlineError) -> HeldDownload? {
+        guard let present = part, let journal = present.journal, let place else { return nil }
+        if isOpen { return held(present, journal, journal.written) }
+        _ = release()
+        present.sink.discard()
+        changes.replacements += 1
+        guard case .unfinished(let earlier) = try look(at: place) else { return nil }
+        return try take(earlier, at: place)
+    }
+
+    /// Removes the earlier part file.
+    func removeEarlier() { if let place { services.storage.removeEarlier(place) } }
 
     /// Uses the journal of an earlier run. If this run may receive bytes over http although the URL is https, first
     /// records that in the journal.

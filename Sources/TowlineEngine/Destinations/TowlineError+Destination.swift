@@ -45,5 +45,6 @@ extension CreateTerms {
         let isSmall = (plan.representation.completeLength ?? .max) <= SmallFilePolicy.longest
         self.init(journaled: !isSmall, reservesSpace: options.reservesSpace)
         self.link = link
+        keepsReplaced = plan.keepsReplaced
     }
 }

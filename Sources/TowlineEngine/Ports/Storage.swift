@@ -57,8 +57,15 @@ package protocol Storage: AnyObject, Sendable {
     /// Creates a new part file with the next number (generation) and a new journal, and removes the part file `old`, so
     /// that the old journal never describes new bytes. A crash leaves the old part file, the new one or neither, never
     /// a mixture.
+    ///
+    /// If `terms.keepsReplaced`, the old part file and its journal stay as the earlier part file of the new one, instead
+    /// of a previous earlier one. If the disk has no space for both, they are removed, with a notice.
     func replace(_ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError)
         -> OpenPart
+
+    /// Removes the earlier part file of a place, and its journal. The present one must be open. A failure changes only
+    /// the space that is used.
+    func removeEarlier(_ place: Place)
 
     /// Compares the file with the final name with a checksum. If it matches, it counts as a finished download of a URL:
     /// it is made durable, and the URL is stored in its extended attributes, if the file system supports them and they
@@ -220,9 +227,12 @@ package struct OpenPart: Sendable {
     /// `true` if the part file may be the journal's file with another inode number or birth time, as after a mount of
     /// some file systems. `claims` are then durable, and samples of these bytes must prove the file.
     package let isRenumbered: Bool
+    /// The version of the file in the earlier part file, which is beside this one (`Storage.replace`); `nil` without
+    /// one. Once this part file is discarded, `survey` finds the earlier one.
+    package var earlier: HeldVersion?
     /// Notices for the user, for example that a journal entry was damaged, that a journal was renamed, or that the part
     /// file became shorter.
-    package let notices: [String]
+    package var notices: [String]
 
     /// Creates the description of an unfinished download from its part file, its journal and its valid bytes.
     package init(
@@ -250,6 +260,8 @@ package struct CreateTerms: Sendable {
     /// `true` if the complete file, at most `mostAtHand` bytes, is in memory. Its part file then needs no name in the
     /// directory until it gets the final one.
     package var isAtHand: Bool
+    /// `true` if the part file that this one replaces becomes the earlier one, which stays.
+    package var keepsReplaced = false
     /// The URL of the download, whose salted digest the journal stores if necessary; `nil` to store none.
     package var link: LinkIdentity?
     /// The maximum length in bytes of a file whose part file may be created after all its bytes arrived in memory.

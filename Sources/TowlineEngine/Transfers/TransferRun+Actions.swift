@@ -20,6 +20,8 @@ extension TransferRun {
             part?.sink.forgetHashed()
             destination.withdraw(range)
         case .adoptPart: destination.adoptPart()
+        case .removeEarlier: destination.removeEarlier()
+        case .resumeEarlier(let isOpen): resumeEarlier(isOpen: isOpen)
         case .verify(let checksums, let length): verify(checksums, length)
         case .setAside: destination.setAside()
         case .publish(let length, let modified): publish(length, modified)

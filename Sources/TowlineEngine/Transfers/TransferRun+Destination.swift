@@ -21,6 +21,7 @@ extension TransferRun {
             }
         case .stream(let output): try destination.openStream(output)
         }
+        machine.earlier = part?.earlier
         if held == nil, let start = attempts.takeHeadStart() {
             turn.noteRequest(at: start.startedAt, answersBefore: start.answersBefore)
             return decide(.takenOver(start.writer.plan, startedAt: start.startedAt), context())
@@ -44,13 +45,31 @@ extension TransferRun {
         if destination.replacements > replacements { resetCheckpoints() }
     }
 
+    /// Opens the earlier part file instead of the present one, and reports its bytes to the state machine.
+    func resumeEarlier(isOpen: Bool) {
+        do throws(TowlineError) {
+            let held = try destination.resumeEarlier(isOpen: isOpen)
+            if !isOpen {
+                resetCheckpoints()
+                machine.earlier = part?.earlier
+            }
+            step(.begin(held ?? HeldDownload(representation: Representation(), written: ByteRangeSet())))
+        } catch {
+            step(.storageFailed(error))
+        }
+    }
+
     private func prepared(
         _ plan: PreparePlan, _ body: () throws(TowlineError) -> Destination.Preparation
     ) {
         do throws(TowlineError) {
             switch try body() {
-            case .ready: step(.prepared)
-            case .resume(let held): step(.begin(held))
+            case .ready:
+                machine.earlier = part?.earlier
+                step(.prepared)
+            case .resume(let held):
+                machine.earlier = part?.earlier
+                step(.begin(held))
             case .done: step(.stop)
             case .needsProof: break
             case .needsName: turn.waitingForName = plan

@@ -38,6 +38,8 @@ class StorageRelay: Storage, @unchecked Sendable {
         try real.replace(old, place: place, record: record, terms: terms)
     }
 
+    func removeEarlier(_ place: Place) { real.removeEarlier(place) }
+
     func prove(_ place: Place, link: LinkIdentity, checksum: Checksum) async throws(TowlineError) -> FileProof {
         try await real.prove(place, link: link, checksum: checksum)
     }

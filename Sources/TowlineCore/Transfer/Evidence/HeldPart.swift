@@ -8,6 +8,11 @@ struct HeldPart: Sendable {
     /// The version of the file whose bytes are in the part file that the next response replaces; `nil` without such
     /// bytes.
     var replaced: HeldVersion?
+    /// What becomes of the part file that the next response replaces.
+    var replacement = Replacement.removed
+    /// The version of the file in the earlier part file, which is beside the present one until the present one has as
+    /// many bytes; `nil` without one.
+    var earlier: HeldVersion?
     /// `true` if the part file is a copy, which may have wrong bytes: the bytes before each resume point are compared
     /// with those of the server.
     var isDoubtful = false
@@ -21,6 +26,39 @@ struct HeldPart: Sendable {
     /// The content generation, a number that increases when written bytes are discarded: the bytes that a reader of the
     /// incomplete file has may then be wrong.
     var generation = 0
+
+    /// What becomes of a part file when another one replaces it.
+    enum Replacement: Hashable, Sendable {
+        /// It is removed, because some of its bytes are wrong or lost.
+        case removed
+        /// It becomes the earlier part file. A response with its version does not make this transfer resume it.
+        case kept
+        /// It becomes the earlier part file, because the file changed. If the server returns to its version, the
+        /// transfer resumes it.
+        case keptForReturn
+    }
+
+    /// `true` if the part file that the next response replaces becomes the earlier one: it has more bytes than the one
+    /// that is there.
+    var keepsReplaced: Bool { replacement != .removed && (replaced?.count ?? 0) > (earlier?.count ?? 0) }
+
+    /// Returns whether a response has the version that was given up last, so that its bytes are resumed.
+    func returns(to offer: ResponseFacts) -> Bool {
+        if isReplaced { return replacement == .keptForReturn && replaced?.isVersion(of: offer) ?? false }
+        return earlier?.isVersion(of: offer) ?? false
+    }
+
+    /// Forgets the earlier part file, because the disk has no space for both.
+    ///
+    /// - Returns: the notice for the user; `nil` without an earlier part file.
+    mutating func giveUpEarlier() -> TransferNotice? {
+        earlier.take().map { TransferNotice(.warning, .disk, $0.deletionNotice) }
+    }
+
+    /// Records that a new part file has replaced the present one, if it was out of date.
+    mutating func noteReplaced() {
+        (isReplaced, replaced, replacement) = (false, nil, .removed)
+    }
 
     /// Increases the content generation if written bytes (recorded in `ledger`) are discarded, so that readers of the
     /// incomplete file read again.

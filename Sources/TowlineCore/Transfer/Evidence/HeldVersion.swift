@@ -1,6 +1,6 @@
 /// The version of the file whose bytes a new version would replace: the bytes in the part file, or a finished file.
 /// Decides whether a response is believed to be a new version (docs/http-rules.md, "Believing a change").
-struct HeldVersion: Sendable {
+package struct HeldVersion: Sendable {
     /// The length, validators and media type of the file that the held bytes belong to.
     var representation: Representation
     /// The Content-Encoding of the held bytes; `nil` if they are the bytes of the file itself.
@@ -12,7 +12,8 @@ struct HeldVersion: Sendable {
     /// `true` if only the first bytes show the kind, which do not distinguish one kind of text from another.
     var isKindGuessed = false
 
-    init(_ representation: Representation, coding: String? = nil, count: Int64) {
+    /// Creates the version of `count` held bytes.
+    package init(_ representation: Representation, coding: String? = nil, count: Int64) {
         (self.representation, self.coding, self.count) = (representation, coding, count)
         kind = ContentKind(mediaType: representation.mediaType)
     }
@@ -38,6 +39,18 @@ struct HeldVersion: Sendable {
         case unconfirmed
         /// The response is an error or an empty body, not the file.
         case refused
+    }
+
+    /// The notice for the user that these bytes were deleted, because a new version needs their space.
+    package var deletionNotice: String {
+        "the disk has no space for two versions of the file, so the \(ByteCountText.format(count)) of the earlier one "
+            + "were deleted"
+    }
+
+    /// Returns whether a response has this version: an equal strong validator and an equal length.
+    func isVersion(of offer: ResponseFacts) -> Bool {
+        offer.contentCoding == coding && representation.repeatsValidator(of: offer.representation, weakly: false)
+            && representation.completeLength == offer.representation.completeLength
     }
 
     /// The number of held bytes above which a short text is taken for an error, even if the held bytes are text.

@@ -30,6 +30,7 @@ extension TransferEvidence {
     mutating func adopt(_ held: HeldDownload, _ ledger: inout RangeLedger) -> [TransferAction] {
         isConfirmed = false
         part.giveUp(ledger)
+        part.noteReplaced()
         guard held.isBelievable(terms) else {
             // The bytes stay on disk until new bytes arrive.
             (part.exists, part.isReplaced) = (true, true)

@@ -9,6 +9,7 @@ extension TransferEvidence {
     mutating func weigh(
         _ id: AttemptID, _ offer: ResponseFacts, isWhole: Bool = true, _ work: inout TransferWork
     ) -> Reaction? {
+        if part.returns(to: offer) { return Reaction(work.dismiss(id), .resumeEarlier) }
         guard terms.changed != .accept, let plan = work.attempts[id]?.plan, let held = atStake(work.ledger),
             held.count > 0, part.exists || offer.suggestion == nil || terms.fileName != nil,
             existing?.isCurrent(offer.representation, at: plan.url) != true

@@ -23,7 +23,7 @@ extension TransferEvidence {
             work.isSingle = true
             ranges.support = .broken
             let reason = "the downloaded file does not match its checksum; its parts may be from different versions"
-            return Reaction([], .startOver(Restart(reason: reason)))
+            return Reaction([], .startOver(Restart(reason: reason, areBytesWrong: true)))
         }
         if !isMine, field?.isOfContent == true, let reaction = digests.repeatAll(field, &part, &work, terms) {
             return reaction

@@ -125,9 +125,10 @@ extension TransferEvidence {
     private mutating func preparing(
         _ id: AttemptID, _ facts: ResponseFacts, _ sources: TransferSources, _ work: TransferWork
     ) -> [TransferAction] {
-        let plan = PreparePlan(
+        var plan = PreparePlan(
             representation: facts.representation, fileName: facts.fileName, checksums: checksums,
             isReplacement: part.exists, resolved: sources.primary.resolved, lacksRanges: lacksRanges)
+        plan.keepsReplaced = part.exists && part.keepsReplaced
         let url = work.attempts[id]?.plan.url ?? sources.primary.resolved
         let isNamed = terms.fileName != nil || terms.isStream || part.exists
         let notices = [TransferNotice.savedAsReceived(facts), isNamed ? nil : SafeFileName.notice(facts, from: url)]

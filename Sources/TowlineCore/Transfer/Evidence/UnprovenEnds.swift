@@ -61,6 +61,6 @@ struct UnprovenEnds: Sendable {
     func restart(of length: Int64?, restarts: Int) -> Reaction? {
         guard let last, last.length == length, restarts == 0 else { return nil }
         let reason = "the downloaded file does not match its checksum, probably because the response was cut"
-        return Reaction([], .startOver(Restart(reason: reason)))
+        return Reaction([], .startOver(Restart(reason: reason, areBytesWrong: true)))
     }
 }

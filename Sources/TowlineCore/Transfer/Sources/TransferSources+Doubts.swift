@@ -28,12 +28,12 @@ extension TransferSources {
         let reason =
             "the file on the server differs from the bytes downloaded earlier (the last \(size) before the resume"
             + " point), so the download cannot be resumed"
-        if terms.changed == .fail { return Reaction([], .startOver(Restart(reason: reason, isChange: true))) }
+        if terms.changed == .fail { return Reaction([], .startOver(Restart(reason: reason, isChange: true, areBytesWrong: true))) }
         if evidence.changes.restarts > 0 {
             evidence.ranges.support = .broken
             work.isSingle = true
         }
-        return Reaction([], .startOver(Restart(reason: reason, waits: true)))
+        return Reaction([], .startOver(Restart(reason: reason, waits: true, areBytesWrong: true)))
     }
 
     /// Stops using a mirror whose bytes differ from those of the other sources, and discards the bytes that came from
@@ -154,7 +154,7 @@ extension TransferSources {
         let reason =
             "the downloaded file does not match its checksum, perhaps because of bytes from an earlier run,"
             + " so all bytes are downloaded again"
-        return Reaction([], .startOver(Restart(reason: reason)))
+        return Reaction([], .startOver(Restart(reason: reason, areBytesWrong: true)))
     }
 
     /// Replaces the primary source, whose bytes alone do not match the user's checksum, with a mirror that may have
@@ -195,6 +195,7 @@ extension TransferSources {
         let reason =
             "the file downloaded from \(wrong) does not match the expected checksum, so it is downloaded again from"
             + " another source"
-        return Reaction(promote(next, &evidence, &work), .startOver(Restart(reason: reason)))
+        return Reaction(
+            promote(next, &evidence, &work), .startOver(Restart(reason: reason, areBytesWrong: true)))
     }
 }

@@ -15,6 +15,8 @@ struct Reaction: ExpressibleByArrayLiteral {
         case resume
         /// The download begins again at the first byte.
         case startOver(Restart)
+        /// The file has the version again that was given up last, so its bytes are resumed.
+        case resumeEarlier
         /// The request counts as failed, because its response is not the file. The next one follows after a wait.
         case retry(TransferPatience.Failure)
         /// Another request, after a wait, has to repeat what the response shows. `reason` is shown to the user.
@@ -47,10 +49,17 @@ struct Restart {
     var keeper: AttemptID?
     /// `true` if the next request waits after restarts in a row, because the server made the responses useless.
     var waits = false
+    /// `true` if some of the written bytes are wrong or lost, so that they are not kept.
+    var areBytesWrong = false
 
-    /// Returns the notice for the user. `held`: the number of written bytes that are discarded.
-    func notice(discarding held: Int64) -> TransferNotice {
-        let end = held > 0 ? ". The \(ByteCountText.format(held)) downloaded so far are discarded" : ""
+    /// What becomes of the part file.
+    var replacement: HeldPart.Replacement { areBytesWrong ? .removed : isChange ? .keptForReturn : .kept }
+
+    /// Returns the notice for the user. `held`: the number of written bytes.
+    func notice(over held: Int64) -> TransferNotice {
+        let fate = areBytesWrong ? "discarded" : "kept until the new download has as many"
+        let isSmall = held == 0 || !areBytesWrong && held < StartOverReason.worthSaying
+        let end = isSmall ? "" : ". The \(ByteCountText.format(held)) downloaded so far are \(fate)"
         return TransferNotice(.warning, .restarted, "restarting from the beginning: \(reason)\(end)")
     }
 }

@@ -18,6 +18,11 @@ package enum TransferAction: Hashable, Sendable {
     case learn(Representation, [Checksum])
     /// Remove written bytes from the journal: they may be wrong, and are downloaded again.
     case withdraw(ByteRange)
+    /// Remove the earlier part file: the present one has as many bytes, or the disk is full.
+    case removeEarlier
+    /// Discard the present part file and open the earlier one; `begin` follows. `isOpen`: the part file is still the
+    /// earlier one, because no new one was created.
+    case resumeEarlier(isOpen: Bool)
     /// Store in the journal that the part file is its own, although the inode number differs: its bytes are proven.
     case adoptPart
     /// Compute the checksums of the written file of this length and compare them; `verified` or `storageFailed`
@@ -83,6 +88,8 @@ package struct PreparePlan: Hashable, Sendable {
     /// `true` if the new part file replaces an existing one. The next generation number of the content then
     /// distinguishes it from the old one.
     package var isReplacement: Bool
+    /// `true` if the replaced part file becomes the earlier one, which stays.
+    package var keepsReplaced = false
     /// The URL that responded, at the end of all redirects.
     package var resolved: HTTPURL
     /// `true` if the server does not support range requests for the file.

@@ -15,7 +15,10 @@ extension TransferStateMachine {
     private mutating func follow(
         _ attempt: RunningAttempt, _ result: AttemptResult, _ context: TransferContext
     ) -> [TransferAction] {
-        if case .sinkFailed(let error) = result { return fail(error) }
+        if case .sinkFailed(let error) = result {
+            guard error.code == .diskFull, let notice = evidence.part.giveUpEarlier() else { return fail(error) }
+            return [.notice(notice), .removeEarlier] + drain(.resume)
+        }
         if case .digestDiffers(let start) = result {
             return perform(
                 evidence.digests.wrongContent(attempt, from: start, &evidence.part, &sources, &work))

@@ -27,6 +27,11 @@ extension TransferStateMachine {
         get { evidence.existing }
         set { evidence.existing = newValue }
     }
+    /// The version of the file in the earlier part file; `nil` without one.
+    package var earlier: HeldVersion? {
+        get { evidence.part.earlier }
+        set { evidence.part.earlier = newValue }
+    }
     /// The hosts of the mirrors, in the order of the mirrors.
     package var mirrorOrigins: [HTTPURL.Origin] { sources.mirrorOrigins }
     /// Returns the range that an attempt (request) writes unless it is stopped: from the next byte of its assigned

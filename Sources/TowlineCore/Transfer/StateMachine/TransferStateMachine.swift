@@ -36,6 +36,8 @@ package struct TransferStateMachine: Sendable {
         case restart(keeper: AttemptID?)
         /// The transfer continues with the bytes that a failed sync did not lose.
         case resume
+        /// The transfer continues with the bytes of the version that was given up last.
+        case resumeEarlier
         case end(TransferEnding)
     }
 
@@ -92,8 +94,8 @@ package struct TransferStateMachine: Sendable {
         case .prepared: return prepared(context)
         case .storageFailed(let error): return fail(error)
         case .partLost(let reason):
-            return phase.needsPart && !evidence.part.isReplaced ? startOver(Restart(reason: reason)) : []
-        case .partDamaged(let reason): return startOver(Restart(reason: reason))
+            return phase.needsPart && !evidence.part.isReplaced ? startOver(Restart(reason: reason, areBytesWrong: true)) : []
+        case .partDamaged(let reason): return startOver(Restart(reason: reason, areBytesWrong: true))
         case .tick:
             guard phase == .running else { return [] }
             return patience.announceSilence(work, context)
@@ -125,6 +127,7 @@ package struct TransferStateMachine: Sendable {
         case .downloadMore: phase = .running
         case .resume: return reaction.actions + drain(.resume)
         case .startOver(let restart): return reaction.actions + startOver(restart)
+        case .resumeEarlier: return reaction.actions + resumeEarlier()
         case .retry(let failure):
             let context = TransferContext(now: now, jitter: jitter)
             return reaction.actions + perform(patience.countFailure(failure, evidence, &sources, work.ledger, context))
@@ -144,8 +147,12 @@ package struct TransferStateMachine: Sendable {
         (now, jitter) = (context.now, context.jitter)
         let step = work.follow(context)
         for source in step.sources { patience.noteProgress(at: source, &sources) }
-        let actions: [TransferAction] = step.isJoined ? evidence.part.announceResuming() : []
+        var actions: [TransferAction] = step.isJoined ? evidence.part.announceResuming() : []
         if evidence.isConfirmed, !work.isSingle { work.measure(step, context) }
+        if let earlier = evidence.part.earlier, work.ledger.durable.count >= earlier.count {
+            evidence.part.earlier = nil
+            actions.append(.removeEarlier)
+        }
         return evidence.part.proves(work.ledger.written) ? actions + [.adoptPart] : actions
     }
 
@@ -175,7 +182,7 @@ package struct TransferStateMachine: Sendable {
 
     private mutating func prepared(_ context: TransferContext) -> [TransferAction] {
         evidence.part.exists = true
-        (evidence.part.isReplaced, evidence.part.replaced) = (false, nil)
+        evidence.part.noteReplaced()
         guard case .preparing(let id) = phase else { return [] }
         phase = .running
         // The time for creating the part file does not count as a stall of the server.
@@ -196,8 +203,9 @@ package struct TransferStateMachine: Sendable {
         evidence.changes.forgetClaim()
         evidence.changes.confirmations = 0
         evidence.changes.fileChanged = restart.isChange
+        evidence.part.replacement = restart.replacement
         guard held > 0 || restart.isChange else { return drain(.restart(keeper: restart.keeper)) }
-        return [.notice(restart.notice(discarding: held))] + drain(.restart(keeper: restart.keeper))
+        return [.notice(restart.notice(over: held))] + drain(.restart(keeper: restart.keeper))
     }
 
     /// Forgets the old file when all attempts except `keeper` have ended, and adopts the response of `keeper` as the
@@ -213,6 +221,20 @@ package struct TransferStateMachine: Sendable {
         work.restart(keeper)
         let context = TransferContext(now: now)
         return perform(evidence.adoptWhole(keeper, answer, isBelieved: true, &sources, &work, context))
+    }
+
+    /// Gives up the new version, because the server sends the one again that was given up for it. From then on, a
+    /// single connection is used: each connection may lead to a server with another version.
+    private mutating func resumeEarlier() -> [TransferAction] {
+        let restart = Restart(reason: "the server sends different versions of the file in turn", waits: true)
+        if let error = evidence.changes.countRestart(restart, holdsBytes: false, terms) { return fail(error) }
+        patience.wait(before: restart, discards: evidence.changes.discards, &sources, jitter: jitter, now: now)
+        evidence.changes.forgetClaim()
+        evidence.changes.confirmations = 0
+        work.isSingle = work.isSingle || sources.mirrors.isEmpty
+        let count = (evidence.part.isReplaced ? evidence.part.replaced : evidence.part.earlier)?.count ?? 0
+        let text = "the server sends the earlier version of the file again. Resuming its \(ByteCountText.format(count))"
+        return [.notice(TransferNotice(.warning, .restarted, text))] + drain(.resumeEarlier)
     }
 
     // MARK: Ending
@@ -255,6 +277,9 @@ package struct TransferStateMachine: Sendable {
         case .finish where work.ledger.isWhole: return finish()
         // The digest of a response that ended meanwhile did not match, so bytes are missing again.
         case .finish, .resume, .restart: phase = .running
+        case .resumeEarlier:
+            phase = .preparing(nil)
+            return [.resumeEarlier(isOpen: evidence.part.isReplaced)]
         case .end(let ending): return end(ending)
         }
         return []
@@ -277,7 +302,8 @@ package struct TransferStateMachine: Sendable {
 
     private mutating func publish() -> [TransferAction] {
         phase = .publishing
-        return [.publish(length: work.ledger.completeLength ?? 0, modified: evidence.representation?.lastModified)]
+        let actions: [TransferAction] = evidence.part.earlier.take() == nil ? [] : [.removeEarlier]
+        return actions + [.publish(length: work.ledger.completeLength ?? 0, modified: evidence.representation?.lastModified)]
     }
 
     private mutating func verified(_ mismatches: [ChecksumMismatch]) -> [TransferAction] {

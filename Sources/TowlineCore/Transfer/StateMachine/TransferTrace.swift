@@ -89,10 +89,12 @@ package enum TransferTrace {
         case .shrink(let id, let end): "end \(name(id)) at \(end)"
         case .hold(let id, let offset, let time): "pause \(name(id)) at \(offset) for \(seconds(time))"
         case .proceed(let id): "accept the body of \(name(id))"
-        case .prepare(let plan): plan.isReplacement ? "replace the part file" : "create the part file"
+        case .prepare(let plan): plan.isReplacement ? "replace the part file\(plan.keepsReplaced ? ", which stays as the earlier one" : "")" : "create the part file"
         case .learn(let representation, _):
             "record the length \(representation.completeLength.map(String.init) ?? "(unknown)") and the validators"
         case .withdraw(let range): "discard \(bytes(range))"
+        case .removeEarlier: "remove the earlier part file"
+        case .resumeEarlier(let isOpen): isOpen ? "resume the part file" : "resume the earlier part file"
         case .adoptPart: "the samples of the part file are equal: record its inode number"
         case .verify(let checksums, _): "verify \(checksums.map(\.algorithm.rawValue).joined(separator: ", "))"
         case .setAside: "keep the wrong file"
