@@ -52,8 +52,10 @@ package final class MemoryStorage: Storage {
     /// The files that have their final names, by path.
     package var files: [String: File] { state.withLock { $0.files } }
 
-    /// The paths of unfinished downloads with an earlier part file, without their suffix.
-    package var earlierParts: [String] { state.withLock { $0.earlier.keys.sorted() } }
+    /// The versions of all part files with a journal, earlier ones last.
+    package var versions: [HeldVersion] {
+        state.withLock { Array($0.parts.values) + $0.earlier.values }.compactMap(\.version)
+    }
 
     /// The paths of unfinished downloads, without their suffix.
     package var parts: [String] { state.withLock { $0.parts.keys.sorted() } }

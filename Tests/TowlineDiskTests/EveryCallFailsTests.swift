@@ -98,6 +98,50 @@ import TowlineEngine
         #expect(fault == .short || fault == .interrupted || left > 3 && failures == 2)
     }
 
+    /// The same for a part file that becomes the earlier one and then the present one again: its bytes are not lost,
+    /// unless the disk is full.
+    @Test(arguments: Fault.allCases) func theEarlierPartFileStays(_ fault: Fault) async throws {
+        let plain = FaultySyscall(SimulatedDisk())
+        try await replaceAndReturn(FileStorage(syscall: plain, boot: Script.boot)) {}
+        #expect(plain.calls.count(where: { $0 == .rename }) >= 5)
+        for index in plain.calls.indices {
+            let disk = SimulatedDisk()
+            let faulty = FaultySyscall(disk, plan: fault.plan(at: index))
+            let what = "\(fault) at \(index), \(plain.calls[index])"
+            var isHeld = false
+            do {
+                try await replaceAndReturn(FileStorage(syscall: faulty, boot: Script.boot)) { isHeld = true }
+            } catch {
+                #expect(error is TowlineError)
+                #expect(fault != .short && fault != .interrupted, "\(what): \(error)")
+            }
+            try check(disk, what)
+            guard isHeld, fault != .full else { continue }
+            let part = try FileStorage(syscall: SimulatedDisk(disk.image), boot: Script.boot).unfinished(Script.place)
+            #expect(part?.claims.count == 40_000, "\(what) \(disk.image.names.keys.sorted())")
+        }
+    }
+
+    /// Writes 40,000 bytes, makes them the earlier part file, discards the new one, and opens the old one again.
+    /// `held` is called when the bytes are durable.
+    private func replaceAndReturn(_ storage: FileStorage, _ held: () -> Void) async throws {
+        let record = DownloadRecord.sample(length: Int64(EveryCallFailsTests.length))
+        let first = try storage.create(Script.place, record: record, terms: CreateTerms(journaled: true))
+        defer { first.sink.close() }
+        try first.fill(0..<40_000)
+        try await first.journal?.checkpoint(first.sink)
+        held()
+        var terms = CreateTerms(journaled: true)
+        terms.keepsReplaced = true
+        let second = try storage.replace(first, place: Script.place, record: record, terms: terms)
+        let isKept = second.earlier?.count == 40_000
+        #expect(isKept || second.notices.contains { $0.contains("no space") })
+        second.sink.discard()
+        let third = try storage.unfinished(Script.place)
+        third?.sink.close()
+        #expect(!isKept || third?.claims.count == 40_000)
+    }
+
     private func makeAtOnce(_ storage: FileStorage) async throws -> Bool {
         let body = SomeBytes(Self.content)
         let small = try SmallFile(body: body, source: "http://example.test/", modified: 1, durable: true)

@@ -23,6 +23,7 @@ import TowlineEngine
         #expect(tally.violations.isEmpty, "\(tally.violations.prefix(5))")
         #expect(tally.outcomes["unfinished", default: 0] > tally.states / 4)
         #expect(tally.outcomes["finished", default: 0] > 0)
+        #expect(tally.outcomes["earlier", default: 0] > 0)
     }
 
     /// Proves that the checker works: without any one of the syncs it finds a state that breaks a promise.
@@ -196,6 +197,8 @@ private struct Checker {
     let image: DiskImage
     private(set) var violations: [String] = []
     private var promised = ByteRangeSet()
+    /// The generation and the promised bytes of the earlier part file; `nil` without one.
+    private var earlier: (generation: UInt32, promised: ByteRangeSet)?
     private var spoiled = ByteRangeSet()
     /// Generations whose contents may be under the final name, the file that existed before included.
     private var allowed: Set<UInt32> = []
@@ -218,6 +221,13 @@ private struct Checker {
             case .abandoning:
                 promised = ByteRangeSet()
                 spoiled = ByteRangeSet()
+            case .keeping(let generation):
+                earlier = (generation, promised)
+                promised = ByteRangeSet()
+            case .removingEarlier: earlier = nil
+            case .restored:
+                promised = earlier?.promised ?? ByteRangeSet()
+                earlier = nil
             case .publishing(let generation):
                 allowed.insert(generation)
                 promised = ByteRangeSet()
@@ -239,24 +249,44 @@ private struct Checker {
         do {
             switch try storage.survey(Script.place) {
             case .nothing:
-                if !promised.isEmpty { violations.append("promised \(promised.ranges) is lost") }
+                checkLoss()
                 return "nothing"
             case .occupied:
-                if !promised.isEmpty { violations.append("promised \(promised.ranges) is lost") }
+                checkLoss()
                 return "occupied"
             case .finished(let file, _):
                 if file.path != Script.place.path { violations.append("finished as \(file.path)") }
                 checkFinalName(disk.image[Script.name], "called finished")
                 return "finished"
             case .unfinished(let part):
+                let isEarlier = restoreEarlier(part)
                 try checkClaims(part)
+                storage.removeEarlier(Script.place)
                 try await finish(part, disk)
-                return part.claims.isEmpty ? "unfinished, no claims" : "unfinished"
+                return isEarlier ? "earlier" : part.claims.isEmpty ? "unfinished, no claims" : "unfinished"
             }
         } catch {
             violations.append("error: \(error)")
             return "error"
         }
+    }
+
+    private mutating func checkLoss() {
+        for promised in [promised, earlier?.promised ?? ByteRangeSet()] where !promised.isEmpty {
+            violations.append("promised \(promised.ranges) is lost")
+        }
+    }
+
+    /// Expects the promised bytes of the earlier part file in the present one or beside it. Returns whether it has
+    /// become the present one, because the new one has no promised bytes.
+    private mutating func restoreEarlier(_ part: OpenPart) -> Bool {
+        guard let (generation, kept) = earlier else { return false }
+        if part.journal?.record.generation == generation, promised.isEmpty {
+            (promised, earlier) = (kept, nil)
+            return true
+        }
+        if !kept.isEmpty, part.earlier == nil { violations.append("promised \(kept.ranges) is not kept") }
+        return false
     }
 
     private mutating func checkFinalName(_ bytes: [UInt8]?, _ what: String) {
@@ -306,7 +336,12 @@ private struct Checker {
         _ = try await part.sink.publish(
             PublishTerms(existing: .overwrite, durable: true, length: Script.length, modified: nil))
         if disk.image[Script.name] != content { violations.append("finished generation \(generation) is not whole") }
-        let left = disk.image.names.keys.filter { $0.hasPrefix("file.tow") && !$0.hasPrefix("file.tow-bad") }
+        let left = disk.image.names.keys.filter { name in
+            // A new journal that lost its first bytes may be the file of another program.
+            let isBlank = disk.image[name]?.prefix(8).allSatisfy { $0 == 0 } ?? false
+            return name.hasPrefix("file.tow") && !name.hasPrefix("file.tow-bad")
+                && !(name == "file.tow-journal-new" && isBlank)
+        }
         if !left.filter({ !$0.contains("aside") }).isEmpty { violations.append("left behind: \(left.sorted())") }
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import Testing
 import TowlineCore
 import TowlineEngine
@@ -44,6 +45,36 @@ import TowlineEngine
         try part.fill(2 * step + 5..<2 * step + 10)
         #expect(count() == 3 && taken() <= 3 * step + 65536)
         part.sink.discard()
+    }
+
+    /// The replaced part file stays if both fit: only its written bytes need space. Otherwise it is removed, with a
+    /// notice, before or after the new part file was created.
+    @Test(arguments: [nil, 2 << 20, 512 << 10] as [UInt64?])
+    func aReplacedPartFileStaysIfBothFit(_ available: UInt64?) throws {
+        let fails = Atomic(false)
+        let calls = FaultySyscall { call, _ in
+            call == .fallocate && fails.exchange(false, ordering: .relaxed) ? .error(ENOSPC) : nil
+        }
+        let storage = FileStorage(syscall: calls, boot: BootIdentity(high: 1, low: 1))
+        let old = try storage.make(directory.place(), length: 4 << 20)
+        try old.fill(0..<(1 << 20))
+        if let available { calls.setAvailable(Int64(available)) } else { fails.store(true, ordering: .relaxed) }
+        var terms = CreateTerms(journaled: true)
+        terms.keepsReplaced = true
+        let next = try storage.replace(
+            old, place: directory.place(), record: .sample(length: 3 << 19, generation: 2), terms: terms)
+        let isKept = available == 2 << 20
+        #expect(next.earlier?.count == (isKept ? 1 << 20 : nil))
+        #expect(next.notices.contains { $0.contains("no space for two versions") } == !isKept)
+        let names = ["file.tow", "file.tow-journal"]
+        #expect(directory.names == (isKept ? names + ["file.tow-old", "file.tow-old-journal"] : names))
+        next.sink.discard()
+        guard case .unfinished(let again) = try storage.survey(directory.place()) else {
+            #expect(!isKept && directory.names.isEmpty)
+            return
+        }
+        #expect(isKept && again.claims.count == 1 << 20 && directory.names == names)
+        again.sink.discard()
     }
 
     /// Space that one download still needs is not available to another.

@@ -49,6 +49,14 @@ import TransferSimulation
             return try await part.sink.publish(terms)
         }
 
+        /// Replaces a part file, which becomes the earlier one.
+        func replaceKeeping(_ part: OpenPart, generation: UInt32) throws -> OpenPart {
+            var terms = CreateTerms(journaled: true)
+            terms.keepsReplaced = true
+            return try storage.replace(
+                part, place: place, record: .sample(length: 10_000, generation: generation), terms: terms)
+        }
+
         func unfinished() throws -> OpenPart {
             guard case .unfinished(let part) = try storage.survey(place) else {
                 throw TowlineError(.diskFailure, "nothing unfinished")
@@ -173,6 +181,39 @@ import TransferSimulation
         part.sink.close()
         let again = try bench.unfinished()
         #expect(again.claims == ByteRangeSet([ByteRange(5000, 6000)]) && again.journal?.record.generation == 2)
+    }
+
+    /// The replaced part file is the earlier one until the new one has bytes, and is the present one again without it.
+    @Test(arguments: Disk.allCases) func aReplacedPartFileIsKept(_ disk: Disk) async throws {
+        let bench = Bench(disk)
+        var part = try bench.create()
+        try part.fill(0..<5000, seed: 1)
+        part = try bench.replaceKeeping(part, generation: 2)
+        #expect(part.claims.isEmpty && part.earlier?.count == 5000)
+        part.sink.close()
+        // A crash before the first byte.
+        part = try bench.unfinished()
+        #expect(part.journal?.record.generation == 1 && part.earlier == nil)
+        #expect(try part.bytes(0..<5000) == pattern(0..<5000, seed: 1))
+        part = try bench.replaceKeeping(part, generation: 3)
+        try part.fill(0..<100)
+        part.sink.close()
+        part = try bench.unfinished()
+        #expect(part.journal?.record.generation == 3 && part.earlier?.count == 5000)
+        // The next one has the second one instead.
+        part = try bench.replaceKeeping(part, generation: 4)
+        #expect(part.earlier?.count == 100)
+        part.sink.discard()
+        part = try bench.unfinished()
+        #expect(part.journal?.record.generation == 3 && part.claims.count == 100)
+        part = try bench.replaceKeeping(part, generation: 5)
+        bench.storage.removeEarlier(bench.place)
+        part.sink.discard()
+        guard case .nothing = try bench.storage.survey(bench.place) else {
+            Issue.record("the earlier part file still exists")
+            return
+        }
+        #expect(bench.scratch.names == [])
     }
 
     @Test(arguments: Disk.allCases) func aSmallPartIsForgotten(_ disk: Disk) async throws {

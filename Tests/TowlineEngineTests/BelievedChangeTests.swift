@@ -149,8 +149,9 @@ import TransferSimulation
         guard outcome.succeeded else {
             // The held bytes are gone only if a new version was begun.
             if sequence.situation == .update { return published == old ? nil : "the finished file is gone" }
-            let offersNew = offers.contains { $0.kind == .changed }
-            return site.hasPart || offersNew ? nil : "the part file is gone: \(outcome.message)"
+            guard site.hasPart else { return "the part file is gone: \(outcome.message)" }
+            guard sequence.situation == .resume else { return nil }
+            return site.storage.versions.contains { $0.count >= held } ? nil : "held bytes are gone: \(outcome.message)"
         }
         if published == old { return nil }
         // A short text with a new validator and without a text type is believed if at most 1 MiB is held.

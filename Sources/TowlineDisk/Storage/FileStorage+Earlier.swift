@@ -24,8 +24,8 @@ extension FileStorage {
     /// file left at a crash. Keeps files that are not those of an earlier part file.
     func earlierPart(_ folder: Folder, _ names: PlaceNames) throws(TowlineError) -> EarlierPart? {
         let names = names.earlier
-        guard let journal = try? folder.open(names.journal) else { return nil }
-        let part = try? folder.open(names.part)
+        guard let journal = try openIfOwn(names.journal, in: folder) else { return nil }
+        let part = try openIfOwn(names.part, in: folder)
         var isUsed = false
         defer { if !isUsed { for file in [part, journal] { file?.close() } } }
         guard try journal.lock(), try part?.lock() ?? true else { throw LockOwner.busy(journal) }
@@ -45,6 +45,15 @@ extension FileStorage {
         return nil
     }
 
+    /// Opens a file that may have been created for a download; `nil` if there is none.
+    private func openIfOwn(_ name: String, in folder: Folder) throws(TowlineError) -> Descriptor? {
+        do throws(TowlineError) {
+            return try folder.open(name)
+        } catch  where error.code == .unusableDestination {
+            return nil
+        }
+    }
+
     package func removeEarlier(_ place: Place) {
         guard let (folder, names) = try? folders.enter(place) else { return }
         try? removeEarlier(folder, names)
@@ -56,6 +65,8 @@ extension FileStorage {
         defer { earlier.close() }
         try earlier.journal.silence(as: .discarded)
         try folder.remove(names.earlier.part)
+        // Without the journal, a part file that a power loss restores would have no owner.
+        try folder.descriptor.synchronizeAll()
         try folder.remove(names.earlier.journal)
     }
 
@@ -85,7 +96,9 @@ extension FileStorage {
 
     /// Gives a part file and its journal the names of the earlier part file. Both are locked by this process, and the
     /// names are free. Each step is durable before the next one: no power loss combines a journal with another file.
-    func makeEarlier(_ folder: Folder, _ names: PlaceNames) throws(TowlineError) {
+    func makeEarlier(_ part: PartFile) throws(TowlineError) {
+        let (folder, names) = (part.folder, part.names)
+        try part.journal?.file.synchronizeData()
         try rename(names, names.earlier, folder)
     }
 
@@ -128,13 +141,15 @@ extension FileStorage {
             switch try JournalFile.read(file, boot: folder.boot(boot)) {
             case .live(let contents):
                 let journal = JournalFile(contents, file: file, folder: folder, name: names.journal, queue: queue)
-                guard journal.written.isEmpty, let part = scene.part, try journal.describes(part) else { return false }
+                if let part = scene.part {
+                    guard journal.written.isEmpty, try journal.describes(part) else { return false }
+                }
                 try journal.silence(as: .discarded)
-            case .retired(let header, let metadata):
-                // The part file that a discarded journal describes is removed by `judge`.
-                guard header.validity == .discarded, let part = scene.part, let recorded = metadata?.part,
-                    recorded.isSameFile(as: try part.status().identity)
-                else { return false }
+            case .retired(_, let metadata):
+                if let part = scene.part {
+                    guard let recorded = metadata?.part, recorded.isSameFile(as: try part.status().identity)
+                    else { return false }
+                }
             case .blank, .damaged, .foreign: return false
             }
         } else if let part = scene.part, !FinishedMark.isUnfinished(part) {
@@ -157,7 +172,7 @@ extension FileStorage {
         guard (part == nil) != (journal == nil) else { return false }
         // Exactly one of the two has its name, and the other one may have that of the earlier part file.
         let (missing, other) = part == nil ? (names.part, earlier.part) : (names.journal, earlier.journal)
-        guard let found = try? folder.open(other) else { return false }
+        guard let found = try openIfOwn(other, in: folder) else { return false }
         defer { found.close() }
         guard try found.lock(), let file = part ?? Optional(found), let record = journal ?? Optional(found),
             case .live(let contents) = try JournalFile.read(record, boot: folder.boot(boot)),

@@ -31,20 +31,24 @@ extension FileStorage {
         _ place: Place, for source: String?, allowsCopies: Bool
     ) throws(TowlineError) -> Survey {
         let (folder, names) = try folders.enter(place)
+        var notices: [String] = []
         while true {
             var scene = try lock(folder, names)
-            scene.source = source
-            scene.allowsCopies = allowsCopies
+            (scene.source, scene.allowsCopies, scene.notices) = (source, allowsCopies, notices)
             do {
                 if try restoresEarlier(&scene) {
                     scene.close()
                     continue
                 }
-                return try judge(&scene)
+                let found = try judge(&scene)
+                if case .unfinished = found { return found }
+                guard scene.earlier != nil, try folder.status(of: names.part) == nil else { return found }
             } catch {
                 scene.close()
                 throw error
             }
+            // The part file was not usable, so the earlier one takes its place.
+            notices = scene.notices
         }
     }
 
@@ -105,15 +109,16 @@ extension FileStorage {
 
     /// Handles a part file without a usable journal, then examines the final name. Removes the part file only if its
     /// mark, an extended attribute, says that it is a part file. Any other file keeps its bytes. It keeps its name for
-    /// now if it is a finished file or if the download possibly needs no part file; `create` renames it temporarily
+    /// now if it is a finished file, or if the download possibly needs no part file and has no earlier one; `create` renames it temporarily
     /// once a part file is needed.
     private func judgeWithoutJournal(_ scene: inout Scene) throws(TowlineError) -> Survey {
         if let part = scene.part {
+            let isNameNeeded = try scene.folder.status(of: scene.names.final) == nil || scene.earlier != nil
             // A process that replaces a generation would hold the part file's lock.
             try scene.folder.removeLeftover(scene.names.nextPart)
             if FinishedMark.isUnfinished(part) {
                 try scene.folder.remove(scene.names.part)
-            } else if try scene.folder.status(of: scene.names.final) == nil, !isFinished(scene) {
+            } else if isNameNeeded, !isFinished(scene) {
                 let name = try scene.folder.rename(scene.names.part, toFreeNameLike: scene.names.aside)
                 scene.notices.append(
                     "the part file \(part.path) has no usable journal file and was renamed to \(name). "

@@ -331,7 +331,7 @@ package final class FileStorage: Storage {
         do throws(TowlineError) {
             guard try file.lock() else { throw LockOwner.busy(file) }
             if keeps {
-                try makeEarlier(folder, names)
+                try makeEarlier(oldPart)
             } else {
                 // From here on the old claims are gone permanently, even if a power loss restores the old names.
                 try oldPart.journal?.silence(as: .discarded)

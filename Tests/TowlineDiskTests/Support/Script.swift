@@ -13,8 +13,14 @@ enum ScriptNote: Sendable {
     case withdrawing(ByteRange)
     /// `withdraw` returned: the journal must not claim the bytes from here on.
     case withdrawn(ByteRange)
-    /// All promises end: a new generation begins, or the download is discarded.
+    /// The promises of the present generation end: a new one begins, or the download is discarded.
     case abandoning
+    /// A new generation begins, and this one becomes the earlier part file: its promises go on.
+    case keeping(generation: UInt32)
+    /// The promises of the earlier part file end.
+    case removingEarlier
+    /// The earlier part file has become the present one again.
+    case restored
     /// The content may appear under the final name from here on.
     case publishing(generation: UInt32)
     /// The content is promised to be under the final name.
@@ -51,6 +57,8 @@ struct Script {
     private var storage: FileStorage
     private var part: OpenPart?
     private var generation: UInt32
+    /// The generation of the earlier part file; `nil` without one.
+    private var earlier: UInt32?
     private var slots: [(slot: any JournalSlot, position: Int64)] = []
 
     private let boot: BootIdentity
@@ -85,7 +93,8 @@ struct Script {
         case 63..<70: try spoilAndWithdraw()
         case 70..<78: try restart()
         case 78..<84: try replace()
-        case 84..<90: try update()
+        case 84..<88: try update()
+        case 88..<90: removeEarlier()
         case 90..<94: slots = slots.filter { part?.journal?.release($0.slot) == nil }
         case 94..<96: try giveUp()
         case 96..<98: try await publish()
@@ -98,6 +107,10 @@ struct Script {
         case .unfinished(let found):
             part = found
             generation = found.journal?.record.generation ?? 1
+            if generation == earlier {
+                earlier = nil
+                disk.note(.restored)
+            }
         case .nothing, .occupied, .finished:
             part = try storage.create(
                 Script.place, record: Script.record(generation: generation), terms: CreateTerms(journaled: true))
@@ -167,12 +180,20 @@ struct Script {
 
     private mutating func replace() throws {
         guard let old = part, generation < 15 else { return }
+        var terms = CreateTerms(journaled: true)
+        terms.keepsReplaced = generator.chance(60)
+        if terms.keepsReplaced { earlier = generation }
+        disk.note(terms.keepsReplaced ? .keeping(generation: generation) : .abandoning)
         generation += 1
-        disk.note(.abandoning)
         part = try storage.replace(
-            old, place: Script.place, record: Script.record(generation: generation),
-            terms: CreateTerms(journaled: true))
+            old, place: Script.place, record: Script.record(generation: generation), terms: terms)
         slots = []
+    }
+
+    private mutating func removeEarlier() {
+        disk.note(.removingEarlier)
+        storage.removeEarlier(Script.place)
+        earlier = nil
     }
 
     private func update() throws {
@@ -207,6 +228,7 @@ struct Script {
             journal.release(slot)
         }
         if generator.chance(30) { try await checkpoint() }
+        removeEarlier()
         disk.note(.publishing(generation: generation))
         _ = try await part.sink.publish(
             PublishTerms(existing: .overwrite, durable: true, length: Script.length, modified: 1_700_000_000))

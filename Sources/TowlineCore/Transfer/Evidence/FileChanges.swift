@@ -6,14 +6,12 @@ struct FileChanges: Sendable {
     /// The number of restarts in a row, without new bytes joined to written ones between them. The retry limit applies
     /// to it.
     var discards = 0
-    /// `true` while another request has to confirm that the file changed, as a response claimed.
-    var isConfirming = false
+    /// `true` if the bytes of an earlier version were resumed, and no new bytes were joined to them since then. If the
+    /// server sends another version again, its versions alternate, and each is fetched over one connection, from the
+    /// start.
+    var hasReturned = false
     /// The version that a response claimed if a request for the whole file has to repeat it; `nil` without one.
     var claim: ClaimedVersion?
-    /// The number of requests in a row that had to confirm a claimed change of the file.
-    var confirmations = 0
-    /// The number of claimed changes of the file that were not confirmed: the server seems to send several versions.
-    var flips = 0
     /// `true` if the restart under way discards the bytes because the file changed on the server.
     var fileChanged = false
     /// The paused response whose body becomes the file in a restart; `nil` if a restart sends a new request.
@@ -28,19 +26,6 @@ struct FileChanges: Sendable {
     /// of the incomplete file must read again.
     var lastAdopted: Representation?
 
-    /// The number of requests in a row that have to confirm a change if the server is known to send several versions.
-    /// After them, the file counts as changed.
-    private static let confirmationLimit = 4
-
-    /// Returns whether a response that shows another version of the file is believed: another request confirmed the
-    /// change, and the server is not known to send several versions.
-    ///
-    /// - Parameter isConfirmation: `true` if the request had to confirm an earlier claim.
-    func isBelieved(isConfirmation: Bool) -> Bool {
-        let hasSeveral = flips > 0 && confirmations < Self.confirmationLimit
-        return isConfirmation && !hasSeveral
-    }
-
     /// Returns the length of the file whose bytes a restart discarded if the response has the same validator, otherwise
     /// `nil`. A body that ends earlier is incomplete, however it is framed (RFC 9112 §8). Versions with the same weak
     /// validator may differ in bytes and length (RFC 9110 §8.8.1).
@@ -51,8 +36,11 @@ struct FileChanges: Sendable {
         return givenUp.completeLength
     }
 
+    /// Records that a response is joined to written bytes.
+    mutating func noteJoined() { (discards, hasReturned) = (0, false) }
+
     /// Forgets the claimed change of the file: it is confirmed, or the server does not repeat it.
-    mutating func forgetClaim() { (isConfirming, claim) = (false, nil) }
+    mutating func forgetClaim() { claim = nil }
 
     /// Counts a restart of the download at the first byte, and checks that the user's options and the retry limit allow
     /// it.
@@ -69,17 +57,6 @@ struct FileChanges: Sendable {
         discards += 1
         guard let most = terms.retry.allowedTries(limit: nil), discards > most else { return nil }
         return .tooManyRestarts(terms.source, most, reason)
-    }
-    /// Forgets the version that a request for the whole file had to repeat, because that request was answered or failed.
-    mutating func endClaim() { if claim != nil { forgetClaim() } }
-
-    /// Records that a request that had to confirm a change got the held version.
-    ///
-    /// - Returns: `true` after several such returns: the nodes of the server have different versions.
-    mutating func noteReturn() -> Bool {
-        forgetClaim()
-        flips += 1
-        return flips >= 3
     }
 
     /// Decides whether a response may replace the held version, and records its claim if another request has to repeat
@@ -102,7 +79,6 @@ struct FileChanges: Sendable {
             if let claim, isConfirmation {
                 return isWhole && claim.isRepeated(by: offer.representation) ? nil : .retry(offer.asRefusal)
             }
-            isConfirming = true
             claim = ClaimedVersion(representation: offer.representation)
             return .confirm(
                 reason: "the server seems to have another version of the file (\(offer.summary))."

@@ -6,7 +6,7 @@ package struct HeldVersion: Sendable {
     /// The Content-Encoding of the held bytes; `nil` if they are the bytes of the file itself.
     var coding: String?
     /// The number of held bytes.
-    var count: Int64
+    package var count: Int64
     /// The kind of the held content.
     var kind: ContentKind
     /// `true` if only the first bytes show the kind, which do not distinguish one kind of text from another.

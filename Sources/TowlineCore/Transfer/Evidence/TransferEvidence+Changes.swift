@@ -9,7 +9,7 @@ extension TransferEvidence {
     mutating func weigh(
         _ id: AttemptID, _ offer: ResponseFacts, isWhole: Bool = true, _ work: inout TransferWork
     ) -> Reaction? {
-        if part.returns(to: offer) { return Reaction(work.dismiss(id), .resumeEarlier) }
+        if part.returns(to: offer), !changes.hasReturned { return Reaction(work.dismiss(id), .resumeEarlier) }
         guard terms.changed != .accept, let plan = work.attempts[id]?.plan, let held = atStake(work.ledger),
             held.count > 0, part.exists || offer.suggestion == nil || terms.fileName != nil,
             existing?.isCurrent(offer.representation, at: plan.url) != true
@@ -19,8 +19,8 @@ extension TransferEvidence {
         return next.map { Reaction(work.dismiss(id), $0) }
     }
 
-    /// Handles a response that shows another version of the file, if `weigh` allows that. A change with a new validator
-    /// is confirmed by one more request at once: the nodes of a server may have different versions.
+    /// Handles a response that shows another version of the file, if `weigh` allows that. The held
+    /// bytes stay in the earlier part file: the nodes of a server may have different versions.
     mutating func claimedChange(
         _ id: AttemptID, _ reason: String, _ facts: ResponseFacts, isWhole: Bool, _ sources: inout TransferSources,
         _ work: inout TransferWork, _ context: TransferContext
@@ -44,13 +44,6 @@ extension TransferEvidence {
             ranges.goOnWith(others, &sources, &work, context)
             return Reaction(actions)
         }
-        let isAlone = work.ledger.written.isEmpty && work.liveCount == 1
-        guard isAlone || changes.isBelieved(isConfirmation: attempt.plan.isConfirmation) || terms.changed == .accept
-        else {
-            changes.isConfirming = true
-            changes.confirmations += 1
-            return Reaction(work.dismiss(id))
-        }
         // The file changed again: each connection may lead to another node, and one connection keeps its node.
         if changes.restarts > 0, sources.mirrors.isEmpty { work.isSingle = true }
         guard isWhole else {
@@ -73,9 +66,10 @@ extension TransferEvidence {
             representation?.repeatsValidator(of: facts.representation, weakly: true) ?? false
         else { return nil }
         accept(id, facts, &work, context)
-        if changes.noteReturn() { work.isSingle = true }
+        changes.forgetClaim()
+        work.isSingle = work.isSingle || sources.mirrors.isEmpty
         isConfirmed = true
-        changes.discards = 0
+        changes.noteJoined()
         sources.primary.failures = 0
         sources.primary.resolved = plan.url
         return Reaction([.proceed(id)])

@@ -25,8 +25,7 @@ extension TransferEvidence {
     /// that mirrors are not asked. Even a strong date proves nothing between two servers.
     func mirrorRung(_ ledger: RangeLedger) -> ResponseQuestion.Rung? {
         guard part.exists, !part.isReplaced, coding.name == nil,
-            !changes.isConfirming,
-            ledger.completeLength != nil, let representation = representation
+            changes.claim == nil, ledger.completeLength != nil, let representation = representation
         else { return nil }
         if !checksums.isEmpty, !terms.isStream { return .checksum }
         guard case .strong = representation.validator, representation.entityTag != nil else { return nil }

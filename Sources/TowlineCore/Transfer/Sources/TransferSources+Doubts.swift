@@ -28,7 +28,9 @@ extension TransferSources {
         let reason =
             "the file on the server differs from the bytes downloaded earlier (the last \(size) before the resume"
             + " point), so the download cannot be resumed"
-        if terms.changed == .fail { return Reaction([], .startOver(Restart(reason: reason, isChange: true, areBytesWrong: true))) }
+        if terms.changed == .fail {
+            return Reaction([], .startOver(Restart(reason: reason, isChange: true, areBytesWrong: true)))
+        }
         if evidence.changes.restarts > 0 {
             evidence.ranges.support = .broken
             work.isSingle = true

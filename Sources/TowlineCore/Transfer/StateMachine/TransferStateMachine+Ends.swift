@@ -7,7 +7,7 @@ extension TransferStateMachine {
     mutating func ended(_ id: AttemptID, _ result: AttemptResult, _ context: TransferContext) -> [TransferAction] {
         guard let attempt = work.remove(id, result, now: context.now) else { return [] }
         // A request that fails confirms nothing.
-        if attempt.plan.isConfirmation, !attempt.isAccepted, !attempt.isDismissed { evidence.changes.endClaim() }
+        if attempt.plan.isConfirmation, !attempt.isAccepted, !attempt.isDismissed { evidence.changes.forgetClaim() }
         let actions = sources.note(attempt, &evidence, &work)
         return actions + follow(attempt, result, context) + drained()
     }

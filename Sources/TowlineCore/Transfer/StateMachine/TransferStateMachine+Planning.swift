@@ -38,10 +38,6 @@ extension TransferStateMachine {
         guard evidence.isConfirmed, !work.isSingle, evidence.mayBeSegmented(work.ledger),
             !evidence.ranges.doubt.asksPlain, evidence.changes.claim == nil
         else { return [] }
-        if evidence.changes.isConfirming, !work.live.contains(where: { $0.plan.isConfirmation }) {
-            guard asksPrimary, let gap = work.ledger.missing.first else { return [] }
-            return start(gap, context)
-        }
         return SegmentPlanner(sources: sources, evidence: evidence, context: context).startFurther(&work)
     }
 

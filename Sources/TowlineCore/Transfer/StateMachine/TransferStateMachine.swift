@@ -94,7 +94,8 @@ package struct TransferStateMachine: Sendable {
         case .prepared: return prepared(context)
         case .storageFailed(let error): return fail(error)
         case .partLost(let reason):
-            return phase.needsPart && !evidence.part.isReplaced ? startOver(Restart(reason: reason, areBytesWrong: true)) : []
+            return phase.needsPart && !evidence.part.isReplaced
+                ? startOver(Restart(reason: reason, areBytesWrong: true)) : []
         case .partDamaged(let reason): return startOver(Restart(reason: reason, areBytesWrong: true))
         case .tick:
             guard phase == .running else { return [] }
@@ -201,7 +202,6 @@ package struct TransferStateMachine: Sendable {
         if let error = evidence.changes.countRestart(restart, holdsBytes: held > 0, terms) { return fail(error) }
         patience.wait(before: restart, discards: evidence.changes.discards, &sources, jitter: jitter, now: now)
         evidence.changes.forgetClaim()
-        evidence.changes.confirmations = 0
         evidence.changes.fileChanged = restart.isChange
         evidence.part.replacement = restart.replacement
         guard held > 0 || restart.isChange else { return drain(.restart(keeper: restart.keeper)) }
@@ -230,10 +230,11 @@ package struct TransferStateMachine: Sendable {
         if let error = evidence.changes.countRestart(restart, holdsBytes: false, terms) { return fail(error) }
         patience.wait(before: restart, discards: evidence.changes.discards, &sources, jitter: jitter, now: now)
         evidence.changes.forgetClaim()
-        evidence.changes.confirmations = 0
+        evidence.changes.hasReturned = true
         work.isSingle = work.isSingle || sources.mirrors.isEmpty
         let count = (evidence.part.isReplaced ? evidence.part.replaced : evidence.part.earlier)?.count ?? 0
-        let text = "the server sends the earlier version of the file again. Resuming its \(ByteCountText.format(count))"
+        let text =
+            "the server sends the earlier version of the file again. Resuming its \(ByteCountText.format(count))"
         return [.notice(TransferNotice(.warning, .restarted, text))] + drain(.resumeEarlier)
     }
 
@@ -303,7 +304,9 @@ package struct TransferStateMachine: Sendable {
     private mutating func publish() -> [TransferAction] {
         phase = .publishing
         let actions: [TransferAction] = evidence.part.earlier.take() == nil ? [] : [.removeEarlier]
-        return actions + [.publish(length: work.ledger.completeLength ?? 0, modified: evidence.representation?.lastModified)]
+        return actions + [
+            .publish(length: work.ledger.completeLength ?? 0, modified: evidence.representation?.lastModified)
+        ]
     }
 
     private mutating func verified(_ mismatches: [ChecksumMismatch]) -> [TransferAction] {

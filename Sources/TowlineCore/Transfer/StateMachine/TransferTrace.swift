@@ -89,7 +89,10 @@ package enum TransferTrace {
         case .shrink(let id, let end): "end \(name(id)) at \(end)"
         case .hold(let id, let offset, let time): "pause \(name(id)) at \(offset) for \(seconds(time))"
         case .proceed(let id): "accept the body of \(name(id))"
-        case .prepare(let plan): plan.isReplacement ? "replace the part file\(plan.keepsReplaced ? ", which stays as the earlier one" : "")" : "create the part file"
+        case .prepare(let plan):
+            plan.isReplacement
+                ? "replace the part file\(plan.keepsReplaced ? ", which stays as the earlier one" : "")"
+                : "create the part file"
         case .learn(let representation, _):
             "record the length \(representation.completeLength.map(String.init) ?? "(unknown)") and the validators"
         case .withdraw(let range): "discard \(bytes(range))"

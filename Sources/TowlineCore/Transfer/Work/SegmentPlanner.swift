@@ -60,7 +60,7 @@ struct SegmentPlanner {
             sendsNetrc: isOurs || isLedByUser && !isDowngraded, sendsStoredCookies: isLedByUser, question: asked,
             lease: lease, overlap: overlap,
             joinsDirectly: !isFirst && part.exists && !part.isReplaced && !route.isPlain,
-            chain: route.chain, isConfirmation: evidence.changes.isConfirming, isRace: isRace,
+            chain: route.chain, isConfirmation: evidence.changes.claim != nil, isRace: isRace,
             isFurther: work.liveCount > 0, source: source, sharing: route.sharing)
         work.begin(plan, at: context.now)
         return [.start(plan)]

@@ -1,0 +1,147 @@
+import Testing
+import TowlineCore
+
+/// Tests by value what becomes of the part file that a new version of the file replaces.
+@Suite("The part file of the earlier version")
+struct TransferEarlierPartTests {
+    private static let tagged = [("Content-Length", "1000000"), ("ETag", "\"a\"")]
+    private static let changed = [("Content-Length", "1000000"), ("ETag", "\"b\"")]
+    private static let held = HeldDownload(
+        representation: Representation(completeLength: 1_000_000, entityTag: EntityTag(fieldValue: "\"a\"")),
+        written: ByteRangeSet([ByteRange(0, 400_000)]))
+
+    /// Delivers the first `count` bytes of the present version.
+    private func deliver(_ count: Int64, _ script: inout TransferScript) {
+        script.progress[script.last.id] = AttemptProgress(position: count, received: count)
+    }
+
+    /// Returns a download that holds 400,000 bytes of version a, and has begun version b.
+    private func changed(_ change: (inout TransferTerms) -> Void = { _ in }) throws -> TransferScript {
+        var script = try TransferScript(change)
+        script.feed(.begin(Self.held))
+        script.answer(200, Self.changed)
+        script.machine.earlier = HeldVersion(Self.held.representation, count: 400_000)
+        script.feed(.prepared)
+        return script
+    }
+
+    /// Lets the response break after `count` bytes of version b, and the next request get version a.
+    private func returned(to answer: [(String, String)], after count: Int64) throws -> TransferScript {
+        var script = try changed()
+        deliver(count, &script)
+        script.end(cut())
+        script.now += .seconds(5)
+        script.feed(.tick)
+        script.answer(200, answer)
+        script.endCancelled()
+        return script
+    }
+
+    @Test("stays until the new one has as many bytes that are saved to disk") func removed() throws {
+        var script = try changed()
+        #expect(script.prepares.last?.keepsReplaced == true)
+        deliver(600_000, &script)
+        script.feed(.tick)
+        #expect(!script.actions.contains(.removeEarlier))
+        script.feed(.checkpointed(ByteRangeSet([ByteRange(0, 399_999)])))
+        #expect(!script.actions.contains(.removeEarlier))
+        script.feed(.checkpointed(ByteRangeSet([ByteRange(0, 400_000)])))
+        script.feed(.tick)
+        #expect(script.actions.count { $0 == .removeEarlier } == 1)
+    }
+
+    @Test("is removed before a smaller file is published") func published() throws {
+        var script = try TransferScript()
+        script.feed(.begin(Self.held))
+        script.answer(200, [("Content-Length", "300000"), ("ETag", "\"b\"")])
+        script.machine.earlier = HeldVersion(Self.held.representation, count: 400_000)
+        script.feed(.prepared)
+        deliver(300_000, &script)
+        script.end(.complete(.delimited))
+        #expect(script.fresh.first == .removeEarlier)
+        #expect(script.fresh.contains { if case .publish = $0 { true } else { false } })
+    }
+
+    @Test("is resumed if the server returns to its version, over one connection") func resumed() throws {
+        var script = try returned(to: Self.tagged, after: 100_000)
+        #expect(
+            script.fresh.contains(.resumeEarlier(isOpen: false)) || script.actions.last == .resumeEarlier(isOpen: false)
+        )
+        script.feed(.begin(Self.held))
+        #expect(script.machine.ledger.written.count == 400_000)
+        script.now += .seconds(60)
+        script.feed(.tick)
+        #expect(script.last.field("If-Range") == "\"a\"" && script.last.lease.lowerBound == 400_000)
+        #expect(!script.machine.mayShare)
+    }
+
+    @Test(
+        "is not resumed if only its length or a weak validator returns",
+        arguments: [
+            [("Content-Length", "999999"), ("ETag", "\"a\"")], [("Content-Length", "1000000"), ("ETag", "W/\"a\"")],
+            [("Content-Length", "1000000"), ("ETag", "\"c\"")],
+        ])
+    func notResumed(_ answer: [(String, String)]) throws {
+        let script = try returned(to: answer, after: 100_000)
+        #expect(!script.actions.contains(.resumeEarlier(isOpen: false)))
+        // The one with more bytes stays.
+        #expect(script.prepares.last?.keepsReplaced == false)
+    }
+
+    @Test("of the version that has more bytes stays, if the file changes once more") func larger() throws {
+        var script = try changed()
+        deliver(500_000, &script)
+        script.end(cut())
+        script.now += .seconds(5)
+        script.feed(.tick)
+        script.answer(200, [("Content-Length", "1000000"), ("ETag", "\"c\"")])
+        #expect(script.prepares.count == 2 && script.prepares.last?.keepsReplaced == true)
+    }
+
+    /// A response to a range request shows the change, so the file is requested again; this time it is the old one.
+    @Test("is resumed before it was replaced, if the next response has its version") func stillOpen() throws {
+        var script = try TransferScript()
+        script.feed(.begin(Self.held))
+        script.answer(206, [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"b\"")])
+        script.endCancelled()
+        script.now += .seconds(60)
+        script.feed(.tick)
+        #expect(script.last.lease == ByteRange(0, .max))
+        script.answer(200, Self.tagged)
+        script.endCancelled()
+        #expect(script.actions.last == .resumeEarlier(isOpen: true) && script.prepares.isEmpty)
+        script.feed(.begin(Self.held))
+        #expect(script.machine.ledger.written.count == 400_000)
+    }
+
+    @Test("is removed with a notice if the disk is full, and the download goes on") func fullDisk() throws {
+        var script = try changed()
+        deliver(200_000, &script)
+        let error = TowlineError(.diskFull, "the disk is full")
+        script.end(.sinkFailed(error))
+        #expect(script.actions.contains(.removeEarlier) && script.ending == nil)
+        #expect(script.notices(.disk).first?.message.contains("no space for two versions") == true)
+        script.now += .seconds(60)
+        script.feed(.tick)
+        #expect(script.last.lease.lowerBound == 200_000)
+        script.end(.sinkFailed(error))
+        #expect(script.failure?.code == .diskFull)
+    }
+
+    @Test("is kept without proof, and not if its bytes are wrong or lost", arguments: [true, false])
+    func withoutProof(_ isWrong: Bool) throws {
+        var script = try TransferScript()
+        script.begin(length: 1_000_000, position: 400_000, tag: isWrong ? "\"a\"" : nil)
+        if isWrong {
+            script.feed(.partDamaged(reason: "another program changed the part file"))
+            script.endCancelled()
+        } else {
+            script.end(cut())
+        }
+        script.now += .seconds(60)
+        script.feed(.tick)
+        script.answer(200, [("Content-Length", "1000000")] + (isWrong ? [("ETag", "\"a\"")] : []))
+        #expect(script.prepares.count == 2 && script.prepares.last?.keepsReplaced == !isWrong)
+        #expect(!script.actions.contains(.resumeEarlier(isOpen: true)))
+    }
+}
