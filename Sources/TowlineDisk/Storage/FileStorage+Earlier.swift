@@ -45,7 +45,7 @@ extension FileStorage {
         return nil
     }
 
-    /// Opens a file that may have been created for a download; `nil` if there is none.
+    /// Opens a file that may have been created for a download; `nil` if it does not exist.
     private func openIfOwn(_ name: String, in folder: Folder) throws(TowlineError) -> Descriptor? {
         do throws(TowlineError) {
             return try folder.open(name)
@@ -76,7 +76,8 @@ extension FileStorage {
         _ old: OpenPart, _ part: PartFile, _ record: DownloadRecord, _ terms: CreateTerms, _ notices: inout [String]
     ) throws(TowlineError) -> Bool {
         let (folder, names) = (part.folder, part.names)
-        let keeps = terms.keepsReplaced && part.hasName && part.journal != nil && !part.isForeign
+        var keeps = terms.keepsReplaced && part.hasName && part.journal != nil && !part.isForeign
+        if keeps { keeps = try folder.names(part.file, names.part) }
         if keeps { try removeEarlier(folder, names) }
         guard terms.reservesSpace, let length = record.representation.completeLength else { return keeps }
         // The space behind the last written byte is reserved, and not needed now.

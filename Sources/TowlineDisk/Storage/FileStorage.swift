@@ -303,6 +303,34 @@ package final class FileStorage: Storage {
         }
     }
 
+    /// Gives a new part file, which has a temporary name, the name of the present one. Removes the present one and its
+    /// journal, or makes it the earlier one if `keeps`.
+    private func exchange(
+        _ old: PartFile, for file: Descriptor, keeps: Bool, _ displaced: inout Displaced
+    ) throws(TowlineError) {
+        let (folder, names) = (old.folder, old.names)
+        do throws(TowlineError) {
+            guard try file.lock() else { throw LockOwner.busy(file) }
+            if keeps {
+                try makeEarlier(old)
+            } else {
+                // From here on the old claims are gone permanently, even if a power loss restores the old names.
+                try old.journal?.silence(as: .discarded)
+                if !old.isOwn, try folder.status(of: names.part) != nil { try displaced.move(names.part, in: folder) }
+            }
+            try folder.rename(names.nextPart, over: names.part)
+            // Not earlier: without the journal, a crash would leave the old part file without an owner.
+            if !keeps, let journal = old.journal, try folder.names(journal.file, names.journal) {
+                try folder.remove(names.journal)
+            }
+        } catch {
+            try? folder.remove(names.nextPart)
+            if keeps { try? restoreEarlier(folder, names) }
+            throw error
+        }
+        if !keeps { old.close() }
+    }
+
     package func replace(
         _ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms
     ) throws(TowlineError) -> OpenPart {
@@ -328,28 +356,7 @@ package final class FileStorage: Storage {
         let file = try displaced.create(names.nextPart, in: folder) { (name) throws(TowlineError) in
             try folder.createPart(name)
         }
-        do throws(TowlineError) {
-            guard try file.lock() else { throw LockOwner.busy(file) }
-            if keeps {
-                try makeEarlier(oldPart)
-            } else {
-                // From here on the old claims are gone permanently, even if a power loss restores the old names.
-                try oldPart.journal?.silence(as: .discarded)
-                if !oldPart.isOwn, try folder.status(of: names.part) != nil {
-                    try displaced.move(names.part, in: folder)
-                }
-            }
-            try folder.rename(names.nextPart, over: names.part)
-            // Not earlier: without the journal, a crash would leave the old part file without an owner.
-            if !keeps, let journal = oldPart.journal, try folder.names(journal.file, names.journal) {
-                try folder.remove(names.journal)
-            }
-        } catch {
-            try? folder.remove(names.nextPart)
-            if keeps { try? restoreEarlier(folder, names) }
-            throw error
-        }
-        if !keeps { oldPart.close() }
+        try exchange(oldPart, for: file, keeps: keeps, &displaced)
         do throws(TowlineError) {
             var open = try equip(file, folder, names, record, terms, &displaced)
             open.notices += notices

@@ -91,7 +91,7 @@ extension Destination {
 
     private func prove(_ place: Place, _ file: PublishedFile?, _ plan: PreparePlan?, isKnown: Bool) {
         guard let file, let checksum = options.checksum else { return }
-        proof = Proof(place: place, checksum: checksum, length: file.length, plan: plan, isKnown: isKnown)
+        proof = ExistingFileProof(place: place, checksum: checksum, length: file.length, plan: plan, isKnown: isKnown)
     }
 
     /// Returns whether a finished file is a finished download of this URL. If its URL may be that of another file, the
@@ -179,7 +179,7 @@ extension Destination {
 
     /// Acts on the result of comparing an existing file with a checksum. If they match, sets `outcome`, and no download
     /// is needed; if not, throws unless this download may replace the file or take another name.
-    func conclude(_ proof: Proof, _ result: Result<FileProof, TowlineError>) throws(TowlineError) {
+    func conclude(_ proof: ExistingFileProof, _ result: Result<FileProof, TowlineError>) throws(TowlineError) {
         let name = proof.checksum.algorithm.rawValue
         switch result {
         case .success(.proven(let file)):

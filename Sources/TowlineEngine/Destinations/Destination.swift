@@ -21,41 +21,6 @@ final class Destination {
         case needsName
     }
 
-    /// An existing file whose checksum must be computed to decide whether it is the requested file. A class, so that a
-    /// transfer without one stays small.
-    final class Proof: Sendable {
-        let place: Place
-        let checksum: Checksum
-        let length: Int64
-        /// The response that needs the destination, which is being prepared; `nil` before the first request.
-        let plan: PreparePlan?
-        /// `true` if the file is already known to be a finished download of the same URL.
-        let isKnown: Bool
-
-        init(place: Place, checksum: Checksum, length: Int64, plan: PreparePlan?, isKnown: Bool) {
-            self.place = place
-            self.checksum = checksum
-            self.length = length
-            self.plan = plan
-            self.isKnown = isKnown
-        }
-    }
-
-    /// The changes of the part file since the transfer began, for progress reports and for the end of the transfer.
-    struct Changes {
-        /// `true` if this transfer created the part file, so that it removes the file if no byte arrives.
-        var isNew = false
-        /// The number of part files that were replaced by new ones because the download had to start over.
-        var replacements = 0
-        /// The path of a complete file with a wrong checksum that was kept under another name; `nil` without one.
-        var badPath: String?
-        /// `true` if the URL of the part file may be that of another file (`LinkRelation`). Its bytes and its journal
-        /// then stay if the server shows another file.
-        var isGuess = false
-        /// The locations of part files that proved to be of other files.
-        var otherParts: [Place] = []
-    }
-
     let options: DownloadOptions
     let services: TransferServices
     let mailbox: TransferMailbox
@@ -72,12 +37,12 @@ final class Destination {
     /// exists.
     private(set) var record: DownloadRecord?
     private(set) var place: Place?
-    var changes = Changes()
+    var changes = PartFileChanges()
     /// A directory and file name where no file existed, and the time of that check, so that the part file can be
     /// created there without another check; `nil` if none is known.
     private var vacancy: (place: Place, seen: Duration)?
     /// The existing file whose checksum must be computed next; `nil` if none.
-    var proof: Proof?
+    var proof: ExistingFileProof?
     /// The locations of existing files whose checksums are not the requested one, so that they are not read again.
     var refuted: [Place] = []
     /// The result of a transfer that needs no download, because the file exists; `nil` if bytes must be downloaded.
@@ -209,36 +174,28 @@ final class Destination {
         if isMoved, isOurs(part) {
             tell(.info, .disk, "\(place.name).tow came from another URL. Resuming if the new URL has the same file")
         }
-        return held(part, journal, part.claims)
+        return HeldDownload(part, journal, isMoved: isMoved, options)
     }
 
-    /// Returns the bytes `written` of an unfinished download.
-    private func held(_ part: OpenPart, _ journal: any Journal, _ written: ByteRangeSet) -> HeldDownload {
-        var held = HeldDownload(
-            representation: journal.record.representation, written: written, durable: journal.durable,
-            isDoubtful: part.isDoubtful || relation(to: part) != .same,
-            isUntrusted: part.isDoubtful && !part.isRenumbered || options.isDowngrade(from: journal.record),
-            checksums: journal.record.checksums, lacksRanges: journal.record.lacksRanges)
-        held.isRenumbered = part.isRenumbered
-        return held
-    }
-
-    /// Discards the present part file and opens the earlier one.
+    /// Discards the present part file and opens the earlier one, whose bytes are then resumed.
     ///
     /// - Parameter isOpen: `true` if no part file has replaced the earlier one yet, so that it is still open.
-    /// - Returns: the bytes of the earlier part file; `nil` if it is missing.
-    func resumeEarlier(isOpen: Bool) throws(TowlineError) -> HeldDownload? {
-        guard let present = part, let journal = present.journal, let place else { return nil }
-        if isOpen { return held(present, journal, journal.written) }
-        _ = release()
-        present.sink.discard()
-        changes.replacements += 1
-        guard case .unfinished(let earlier) = try look(at: place) else { return nil }
-        return try take(earlier, at: place)
+    func resumeEarlier(isOpen: Bool) throws(TowlineError) -> Preparation {
+        // If it is missing, no byte is held.
+        var held: HeldDownload?
+        if let present = release(), let place {
+            if isOpen { present.sink.close() } else { present.sink.discard() }
+            changes.replacements += 1
+            if case .unfinished(let earlier) = try look(at: place) { held = try take(earlier, at: place) }
+        }
+        return .resume(held ?? HeldDownload(representation: Representation(), written: ByteRangeSet()))
     }
 
     /// Removes the earlier part file.
-    func removeEarlier() { if let place { services.storage.removeEarlier(place) } }
+    func removeEarlier() {
+        part?.earlier = nil
+        if let place { services.storage.removeEarlier(place) }
+    }
 
     /// Uses the journal of an earlier run. If this run may receive bytes over http although the URL is https, first
     /// records that in the journal.
@@ -339,7 +296,7 @@ final class Destination {
     private func create(
         _ place: Place, _ plan: PreparePlan, isAtHand: Bool, requiresFreeName: Bool = false
     ) throws(TowlineError) {
-        let fresh = newRecord(plan, at: place, generation: 1)
+        let fresh = DownloadRecord(plan, of: key.link, at: place, generation: 1, options)
         // Take the place before a lockable file exists: two transfers of this process may get here at once.
         guard services.places.take(place, by: key.link.exact) else { throw .askedForTwice(place) }
         do throws(TowlineError) {
@@ -359,22 +316,13 @@ final class Destination {
     }
 
     private func replace(_ old: OpenPart, at place: Place, _ plan: PreparePlan) throws(TowlineError) {
-        let next = newRecord(plan, at: place, generation: (record?.generation ?? 0) + 1)
+        let generation = (record?.generation ?? 0) + 1
+        let next = DownloadRecord(plan, of: key.link, at: place, generation: generation, options)
         part = try services.storage.replace(
             old, place: place, record: next, terms: CreateTerms(plan, options, key.link))
         changes.replacements += 1
         tell(part?.notices ?? [])
         record = next
-    }
-
-    private func newRecord(_ plan: PreparePlan, at place: Place, generation: UInt32) -> DownloadRecord {
-        var record = DownloadRecord(
-            source: key.link.text, resolved: plan.resolved.withoutSecrets, name: place.name,
-            representation: plan.representation, checksums: plan.checksums, generation: generation,
-            lacksRanges: plan.lacksRanges, publicAddressesOnly: options.connection.publicAddressesOnly,
-            mayBePlain: options.mayBringPlainBytes)
-        record.download = options.download
-        return record
     }
 
     // MARK: Later

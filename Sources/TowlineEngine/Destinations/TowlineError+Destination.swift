@@ -48,3 +48,41 @@ extension CreateTerms {
         keepsReplaced = plan.keepsReplaced
     }
 }
+
+extension DownloadRecord {
+    /// Creates the record of a new part file for a response.
+    init(
+        _ plan: PreparePlan, of link: LinkIdentity, at place: Place, generation: UInt32, _ options: DownloadOptions
+    ) {
+        self.init(
+            source: link.text, resolved: plan.resolved.withoutSecrets, name: place.name,
+            representation: plan.representation, checksums: plan.checksums, generation: generation,
+            lacksRanges: plan.lacksRanges, publicAddressesOnly: options.connection.publicAddressesOnly,
+            mayBePlain: options.mayBringPlainBytes)
+        download = options.download
+    }
+}
+
+extension HeldDownload {
+    /// Creates the description of an unfinished download from its part file and its journal.
+    ///
+    /// - Parameter isMoved: `true` if the part file came from another URL.
+    init(_ part: OpenPart, _ journal: any Journal, isMoved: Bool, _ options: DownloadOptions) {
+        let (record, isDowngrade) = (journal.record, options.isDowngrade(from: journal.record))
+        self.init(
+            representation: record.representation, written: part.claims, durable: journal.durable,
+            isDoubtful: part.isDoubtful || isMoved,
+            isUntrusted: part.isDoubtful && !part.isRenumbered || isDowngrade, checksums: record.checksums,
+            lacksRanges: record.lacksRanges)
+        isRenumbered = part.isRenumbered
+    }
+}
+
+extension DownloadOptions {
+    /// Throws if the user gave a request field that requests set themselves.
+    func checkFields() throws(TowlineError) {
+        for line in userFields.lines where RequestTerms.isReserved(line.name) {
+            throw TowlineError(.unusableHeader, FieldValidation.notSettable(line.name))
+        }
+    }
+}

@@ -21,7 +21,8 @@ extension TransferRun {
             destination.withdraw(range)
         case .adoptPart: destination.adoptPart()
         case .removeEarlier: destination.removeEarlier()
-        case .resumeEarlier(let isOpen): resumeEarlier(isOpen: isOpen)
+        case .resumeEarlier(let isOpen):
+            prepared(nil) { () throws(TowlineError) in try destination.resumeEarlier(isOpen: isOpen) }
         case .verify(let checksums, let length): verify(checksums, length)
         case .setAside: destination.setAside()
         case .publish(let length, let modified): publish(length, modified)

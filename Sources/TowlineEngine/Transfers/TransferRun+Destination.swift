@@ -7,7 +7,7 @@ extension TransferRun {
     /// Inspects the files at the destination, and returns the actions for the first request. Returns none if no request
     /// is needed (`ending` is then set), or if an existing file must be read first.
     func begin() throws(TowlineError) -> [TransferAction] {
-        try checkFields()
+        try options.checkFields()
         var held: HeldDownload?
         switch options.target {
         case .file(let directory, let name):
@@ -30,46 +30,24 @@ extension TransferRun {
         return decide(.begin(held), context())
     }
 
-    private func checkFields() throws(TowlineError) {
-        for line in options.userFields.lines {
-            guard RequestTerms.isReserved(line.name) else { continue }
-            throw TowlineError(.unusableHeader, FieldValidation.notSettable(line.name))
-        }
-    }
-
     /// Creates or opens the part file for a response, and reports the result to the state machine as an event.
     func prepare(_ plan: PreparePlan) {
         if options.target.isStream { return step(.prepared) }
-        let replacements = destination.replacements
         prepared(plan) { () throws(TowlineError) in try destination.prepare(plan, isAtHand: attempts.isAtHand) }
-        if destination.replacements > replacements { resetCheckpoints() }
     }
 
-    /// Opens the earlier part file instead of the present one, and reports its bytes to the state machine.
-    func resumeEarlier(isOpen: Bool) {
-        do throws(TowlineError) {
-            let held = try destination.resumeEarlier(isOpen: isOpen)
-            if !isOpen {
-                resetCheckpoints()
-                machine.earlier = part?.earlier
-            }
-            step(.begin(held ?? HeldDownload(representation: Representation(), written: ByteRangeSet())))
-        } catch {
-            step(.storageFailed(error))
-        }
-    }
-
-    private func prepared(
-        _ plan: PreparePlan, _ body: () throws(TowlineError) -> Destination.Preparation
+    /// Changes the part file with `body`, and reports the result to the state machine.
+    func prepared(
+        _ plan: PreparePlan?, _ body: () throws(TowlineError) -> Destination.Preparation
     ) {
+        let replacements = destination.replacements
         do throws(TowlineError) {
-            switch try body() {
-            case .ready:
-                machine.earlier = part?.earlier
-                step(.prepared)
-            case .resume(let held):
-                machine.earlier = part?.earlier
-                step(.begin(held))
+            let preparation = try body()
+            if destination.replacements > replacements { resetCheckpoints() }
+            machine.earlier = part?.earlier
+            switch preparation {
+            case .ready: step(.prepared)
+            case .resume(let held): step(.begin(held))
             case .done: step(.stop)
             case .needsProof: break
             case .needsName: turn.waitingForName = plan
@@ -121,7 +99,7 @@ extension TransferRun {
         if turn.waitingForName == nil { concludeCompleteResponse() }
     }
 
-    private nonisolated(nonsending) func compareChecksum(_ proof: Destination.Proof) async throws(TowlineError) {
+    private nonisolated(nonsending) func compareChecksum(_ proof: ExistingFileProof) async throws(TowlineError) {
         if proof.length >= Self.longProof {
             let name = proof.checksum.algorithm.rawValue
             destination.tell(
@@ -133,7 +111,7 @@ extension TransferRun {
         try destination.conclude(proof, result)
     }
 
-    private nonisolated(nonsending) func read(_ proof: Destination.Proof) async -> Result<FileProof, TowlineError> {
+    private nonisolated(nonsending) func read(_ proof: ExistingFileProof) async -> Result<FileProof, TowlineError> {
         let (storage, link) = (services.storage, destination.key.link)
         let reading = services.begin { () async -> Result<FileProof, TowlineError> in
             do throws(TowlineError) {

@@ -179,7 +179,7 @@ final class TransferRun {
 
     /// Reports the progress of the transfer to the observer. `proof`: the existing file whose checksum is being
     /// computed; `nil` if none.
-    func tellProgress(of proof: Destination.Proof? = nil) {
+    func tellProgress(of proof: ExistingFileProof? = nil) {
         guard let observer else { return }
         var snapshot = TransferSnapshot(of: &machine, now: services.now)
         if let proof {

@@ -114,7 +114,7 @@ struct TransferEarlierPartTests {
         #expect(script.machine.ledger.written.count == 400_000)
     }
 
-    @Test("is removed with a notice if the disk is full, and the download goes on") func fullDisk() throws {
+    @Test("is removed with a notice if the disk is full, and the download continues") func fullDisk() throws {
         var script = try changed()
         deliver(200_000, &script)
         let error = TowlineError(.diskFull, "the disk is full")

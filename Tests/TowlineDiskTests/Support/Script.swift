@@ -15,7 +15,7 @@ enum ScriptNote: Sendable {
     case withdrawn(ByteRange)
     /// The promises of the present generation end: a new one begins, or the download is discarded.
     case abandoning
-    /// A new generation begins, and this one becomes the earlier part file: its promises go on.
+    /// A new generation begins, and this one becomes the earlier part file: its promises stay.
     case keeping(generation: UInt32)
     /// The promises of the earlier part file end.
     case removingEarlier

@@ -53,10 +53,19 @@ struct FileChanges: Sendable {
         if terms.isStream, holdsBytes {
             return .cannotRestartStream(terms.source, reason, isChange: restart.isChange)
         }
-        restarts += 1
-        discards += 1
+        (restarts, discards) = (restarts + 1, discards + 1)
+        (claim, fileChanged) = (nil, restart.isChange)
         guard let most = terms.retry.allowedTries(limit: nil), discards > most else { return nil }
         return .tooManyRestarts(terms.source, most, reason)
+    }
+
+    /// Counts a return to the version that was replaced last as a restart.
+    ///
+    /// - Returns: the error with which the transfer fails instead; `nil` if the retry limit allows it.
+    mutating func countReturn(_ terms: TransferTerms) -> TowlineError? {
+        hasReturned = true
+        let restart = Restart(reason: "the server sends different versions of the file alternately")
+        return countRestart(restart, holdsBytes: false, terms)
     }
 
     /// Decides whether a response may replace the held version, and records its claim if another request has to repeat

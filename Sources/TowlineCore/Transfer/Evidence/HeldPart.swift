@@ -8,7 +8,7 @@ struct HeldPart: Sendable {
     /// The version of the file whose bytes are in the part file that the next response replaces; `nil` without such
     /// bytes.
     var replaced: HeldVersion?
-    /// What becomes of the part file that the next response replaces.
+    /// The fate of the part file that the next response replaces.
     var replacement = Replacement.removed
     /// The version of the file in the earlier part file, which is beside the present one until the present one has as
     /// many bytes; `nil` without one.
@@ -27,7 +27,7 @@ struct HeldPart: Sendable {
     /// incomplete file has may then be wrong.
     var generation = 0
 
-    /// What becomes of a part file when another one replaces it.
+    /// The fate of a part file when another one replaces it.
     enum Replacement: Hashable, Sendable {
         /// It is removed, because some of its bytes are wrong or lost.
         case removed
@@ -38,14 +38,28 @@ struct HeldPart: Sendable {
         case keptForReturn
     }
 
-    /// `true` if the part file that the next response replaces becomes the earlier one: it has more bytes than the one
-    /// that is there.
+    /// `true` if the part file that the next response replaces becomes the earlier one: it has more bytes than the
+    /// present earlier one.
     var keepsReplaced: Bool { replacement != .removed && (replaced?.count ?? 0) > (earlier?.count ?? 0) }
 
-    /// Returns whether a response has the version that was given up last, so that its bytes are resumed.
+    /// Returns whether a response has the version that was replaced last, so that its bytes are resumed.
     func returns(to offer: ResponseFacts) -> Bool {
         if isReplaced { return replacement == .keptForReturn && replaced?.isVersion(of: offer) ?? false }
         return earlier?.isVersion(of: offer) ?? false
+    }
+
+    /// The notice that the bytes of the version that was replaced last are resumed.
+    var returnNotice: TransferNotice {
+        let count = ByteCountText.format((isReplaced ? replaced : earlier)?.count ?? 0)
+        let text = "the server sends the earlier version of the file again. Resuming its \(count)"
+        return TransferNotice(.warning, .restarted, text)
+    }
+
+    /// Removes the earlier part file if at least as many bytes of the present one are durable; `.max`: in any case.
+    mutating func removeEarlier(ifReplacedBy durable: Int64 = .max) -> [TransferAction] {
+        guard let earlier, durable >= earlier.count else { return [] }
+        self.earlier = nil
+        return [.removeEarlier]
     }
 
     /// Forgets the earlier part file, because the disk has no space for both.

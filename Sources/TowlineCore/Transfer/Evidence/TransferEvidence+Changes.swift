@@ -9,7 +9,7 @@ extension TransferEvidence {
     mutating func weigh(
         _ id: AttemptID, _ offer: ResponseFacts, isWhole: Bool = true, _ work: inout TransferWork
     ) -> Reaction? {
-        if part.returns(to: offer), !changes.hasReturned { return Reaction(work.dismiss(id), .resumeEarlier) }
+        if part.returns(to: offer), !changes.hasReturned { return resumeEarlier(id, &work) }
         guard terms.changed != .accept, let plan = work.attempts[id]?.plan, let held = atStake(work.ledger),
             held.count > 0, part.exists || offer.suggestion == nil || terms.fileName != nil,
             existing?.isCurrent(offer.representation, at: plan.url) != true
@@ -17,6 +17,15 @@ extension TransferEvidence {
         let next = changes.weigh(
             offer, isWhole: isWhole, isConfirmation: plan.isConfirmation, over: held, terms)
         return next.map { Reaction(work.dismiss(id), $0) }
+    }
+
+    /// Abandons the new version, because the server sends the replaced one again. From then on, a single connection is
+    /// used: each connection may lead to a server with another version.
+    private mutating func resumeEarlier(_ id: AttemptID, _ work: inout TransferWork) -> Reaction {
+        let actions = work.dismiss(id)
+        if let error = changes.countReturn(terms) { return Reaction(actions, .fail(error)) }
+        work.isSingle = work.isSingle || terms.mirrors.isEmpty
+        return Reaction(actions + [.notice(part.returnNotice)], .drain(.resumeEarlier))
     }
 
     /// Handles a response that shows another version of the file, if `weigh` allows that. The held

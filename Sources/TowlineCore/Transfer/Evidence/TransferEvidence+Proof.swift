@@ -47,10 +47,8 @@ extension TransferEvidence {
     /// Returns whether two connections may write at the same time: no comparison with earlier bytes is needed.
     func mayBeSegmented(_ ledger: RangeLedger) -> Bool {
         guard ranges.support == .works || ranges.support == .claimed, coding.name == nil,
-            ledger.completeLength != nil
-        else {
-            return false
-        }
+            ledger.completeLength != nil, !ranges.doubt.asksPlain, changes.claim == nil
+        else { return false }
         switch joinRung(ledger) {
         case .ifRange, .repeatedValidator, .checksum: return true
         default: return false

@@ -80,8 +80,7 @@ extension TransferEvidence {
         }
         adopt(id, facts, &sources, work)
         if let length = facts.representation.completeLength { work.ledger.learn(completeLength: length) }
-        // A response to a request without Range, or with If-Range and an old validator, does not disprove ranges that
-        // worked before.
+        // A plain request, or an old validator in If-Range, does not disprove ranges that worked before.
         let plan = work.attempts[id]?.plan
         let isPlain = plan?.question.asked == .whole
         let keepsRanges = ranges.support == .works && (isPlain || isBelieved) && !ranges.doubt.isCertain

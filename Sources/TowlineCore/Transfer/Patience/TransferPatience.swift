@@ -248,6 +248,6 @@ struct TransferPatience: Sendable {
         work.loseBytes(except: durable)
         guard syncFailures < 2 else { return Reaction([], .fail(error)) }
         let text = "\(error.message). The downloaded bytes that were not yet saved to disk are downloaded again"
-        return Reaction([.notice(TransferNotice(.warning, .disk, text))], .resume)
+        return Reaction([.notice(TransferNotice(.warning, .disk, text))], .drain(.resume))
     }
 }

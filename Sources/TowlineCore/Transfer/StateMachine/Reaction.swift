@@ -11,12 +11,10 @@ struct Reaction: ExpressibleByArrayLiteral {
         case downloadMore
         /// The part file is created for the body of the response to this attempt (request); `nil`: for an empty file.
         case prepare(AttemptID?)
-        /// All attempts (requests) end, and the bytes that a failed sync lost are downloaded again.
-        case resume
+        /// All attempts (requests) end, and the given step follows.
+        case drain(TransferGoal)
         /// The download begins again at the first byte.
         case startOver(Restart)
-        /// The file has the version again that was given up last, so its bytes are resumed.
-        case resumeEarlier
         /// The request counts as failed, because its response is not the file. The next one follows after a wait.
         case retry(TransferPatience.Failure)
         /// Another request, after a wait, has to repeat what the response shows. `reason` is shown to the user.
@@ -52,7 +50,7 @@ struct Restart {
     /// `true` if some of the written bytes are wrong or lost, so that they are not kept.
     var areBytesWrong = false
 
-    /// What becomes of the part file.
+    /// The fate of the part file.
     var replacement: HeldPart.Replacement { areBytesWrong ? .removed : isChange ? .keptForReturn : .kept }
 
     /// Returns the notice for the user. `held`: the number of written bytes.

@@ -37,7 +37,6 @@ extension TransferStateMachine {
     /// Returns the range that an attempt (request) writes unless it is stopped: from the next byte of its assigned
     /// range to the end of its response; `nil` if no range is assigned to it.
     package func response(of id: AttemptID) -> ByteRange? { work.response(of: id) }
-    /// Returns the host that currently sends bytes for the primary, the source that defines the file; `nil` if no host
-    /// does.
+    /// Returns the host that currently sends bytes for the source that defines the file; `nil` if no host does.
     package func activeHost(now: Duration) -> HTTPURL.Origin? { work.activeHost(now: now) }
 }

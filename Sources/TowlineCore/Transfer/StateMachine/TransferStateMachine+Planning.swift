@@ -1,8 +1,7 @@
 /// Functions that choose the next requests of a running transfer, follow redirects, and notice when all bytes are
 /// written.
 extension TransferStateMachine {
-    /// Returns the actions that start the attempts (requests) that should run now, or that finish a complete file.
-    /// Idempotent.
+    /// Returns the actions that start the requests that should run now, or that finish a complete file. Idempotent.
     mutating func plan(_ context: TransferContext) -> [TransferAction] {
         if evidence.part.exists, !evidence.part.isReplaced, work.ledger.isWhole {
             return work.awaitsDigests(evidence) ? [] : drain(.finish)
@@ -35,9 +34,7 @@ extension TransferStateMachine {
             if asksPrimary { sources.primary.notBefore = nil }
             return work.waitsForTurn ? [] : startSole(context)
         }
-        guard evidence.isConfirmed, !work.isSingle, evidence.mayBeSegmented(work.ledger),
-            !evidence.ranges.doubt.asksPlain, evidence.changes.claim == nil
-        else { return [] }
+        guard evidence.isConfirmed, !work.isSingle, evidence.mayBeSegmented(work.ledger) else { return [] }
         return SegmentPlanner(sources: sources, evidence: evidence, context: context).startFurther(&work)
     }
 

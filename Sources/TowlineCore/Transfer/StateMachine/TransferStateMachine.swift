@@ -3,46 +3,8 @@
 /// Phases: `idle → running ⇄ preparing → … → verifying → publishing → ended`, and `draining` while attempts (requests)
 /// must end: the file is not verified, published or replaced while an attempt may still write.
 package struct TransferStateMachine: Sendable {
-    /// The phases of a transfer, which decide how it reacts to events.
-    package enum Phase: Hashable, Sendable {
-        case idle
-        /// Attempts (requests) run, or the transfer waits before the next one.
-        case running
-        /// The part file is being created. The response to the given attempt, if any, is paused until then.
-        case preparing(AttemptID?)
-        /// The transfer waits for all requests to end, except one whose response a restart uses. `Goal` follows.
-        case draining(Goal)
-        case verifying
-        case publishing
-        case ended
-
-        /// `true` while the part file is being created.
-        var isPreparing: Bool { if case .preparing = self { true } else { false } }
-        /// `true` if the lack of the part file is an error. Publishing renames the part file and does its own checks. A
-        /// restart or an end discards the part file.
-        var needsPart: Bool {
-            switch self {
-            case .publishing, .draining(.restart), .draining(.end): false
-            default: true
-            }
-        }
-    }
-
-    /// The step that follows when all running attempts (requests) of a transfer that is draining have ended.
-    package enum Goal: Hashable, Sendable {
-        /// Every byte is written: the file is verified and published.
-        case finish
-        /// The download restarts at the first byte. The response to attempt `keeper`, if any, is the complete new file.
-        case restart(keeper: AttemptID?)
-        /// The transfer continues with the bytes that a failed sync did not lose.
-        case resume
-        /// The transfer continues with the bytes of the version that was given up last.
-        case resumeEarlier
-        case end(TransferEnding)
-    }
-
     let terms: TransferTerms
-    package internal(set) var phase = Phase.idle
+    package internal(set) var phase = TransferPhase.idle
     var sources: TransferSources
     var evidence: TransferEvidence
     var work: TransferWork
@@ -94,8 +56,8 @@ package struct TransferStateMachine: Sendable {
         case .prepared: return prepared(context)
         case .storageFailed(let error): return fail(error)
         case .partLost(let reason):
-            return phase.needsPart && !evidence.part.isReplaced
-                ? startOver(Restart(reason: reason, areBytesWrong: true)) : []
+            guard phase.needsPart, !evidence.part.isReplaced else { return [] }
+            fallthrough
         case .partDamaged(let reason): return startOver(Restart(reason: reason, areBytesWrong: true))
         case .tick:
             guard phase == .running else { return [] }
@@ -126,9 +88,8 @@ package struct TransferStateMachine: Sendable {
         case nil: break
         case .prepare(let id): phase = .preparing(id)
         case .downloadMore: phase = .running
-        case .resume: return reaction.actions + drain(.resume)
+        case .drain(let goal): return reaction.actions + drain(goal)
         case .startOver(let restart): return reaction.actions + startOver(restart)
-        case .resumeEarlier: return reaction.actions + resumeEarlier()
         case .retry(let failure):
             let context = TransferContext(now: now, jitter: jitter)
             return reaction.actions + perform(patience.countFailure(failure, evidence, &sources, work.ledger, context))
@@ -150,10 +111,7 @@ package struct TransferStateMachine: Sendable {
         for source in step.sources { patience.noteProgress(at: source, &sources) }
         var actions: [TransferAction] = step.isJoined ? evidence.part.announceResuming() : []
         if evidence.isConfirmed, !work.isSingle { work.measure(step, context) }
-        if let earlier = evidence.part.earlier, work.ledger.durable.count >= earlier.count {
-            evidence.part.earlier = nil
-            actions.append(.removeEarlier)
-        }
+        actions += evidence.part.removeEarlier(ifReplacedBy: work.ledger.durable.count)
         return evidence.part.proves(work.ledger.written) ? actions + [.adoptPart] : actions
     }
 
@@ -194,15 +152,12 @@ package struct TransferStateMachine: Sendable {
 
     // MARK: Beginning again
 
-    /// Discards the written bytes and begins again at the first byte, with a notice that states the reason. Written
-    /// bytes that cannot be joined to new ones are never mixed with them.
+    /// Begins again at the first byte, with a notice that states the reason. No new byte is joined to the written ones.
     mutating func startOver(_ restart: Restart) -> [TransferAction] {
         if case .draining(.end) = phase { return [] }
         let held = work.ledger.written.count
         if let error = evidence.changes.countRestart(restart, holdsBytes: held > 0, terms) { return fail(error) }
         patience.wait(before: restart, discards: evidence.changes.discards, &sources, jitter: jitter, now: now)
-        evidence.changes.forgetClaim()
-        evidence.changes.fileChanged = restart.isChange
         evidence.part.replacement = restart.replacement
         guard held > 0 || restart.isChange else { return drain(.restart(keeper: restart.keeper)) }
         return [.notice(restart.notice(over: held))] + drain(.restart(keeper: restart.keeper))
@@ -221,21 +176,6 @@ package struct TransferStateMachine: Sendable {
         work.restart(keeper)
         let context = TransferContext(now: now)
         return perform(evidence.adoptWhole(keeper, answer, isBelieved: true, &sources, &work, context))
-    }
-
-    /// Gives up the new version, because the server sends the one again that was given up for it. From then on, a
-    /// single connection is used: each connection may lead to a server with another version.
-    private mutating func resumeEarlier() -> [TransferAction] {
-        let restart = Restart(reason: "the server sends different versions of the file in turn", waits: true)
-        if let error = evidence.changes.countRestart(restart, holdsBytes: false, terms) { return fail(error) }
-        patience.wait(before: restart, discards: evidence.changes.discards, &sources, jitter: jitter, now: now)
-        evidence.changes.forgetClaim()
-        evidence.changes.hasReturned = true
-        work.isSingle = work.isSingle || sources.mirrors.isEmpty
-        let count = (evidence.part.isReplaced ? evidence.part.replaced : evidence.part.earlier)?.count ?? 0
-        let text =
-            "the server sends the earlier version of the file again. Resuming its \(ByteCountText.format(count))"
-        return [.notice(TransferNotice(.warning, .restarted, text))] + drain(.resumeEarlier)
     }
 
     // MARK: Ending
@@ -258,7 +198,7 @@ package struct TransferStateMachine: Sendable {
     mutating func fail(_ error: TowlineError) -> [TransferAction] { drain(.end(.failed(error))) }
 
     /// Cancels every request except the one that a restart keeps. The step `goal` follows when they have ended.
-    mutating func drain(_ goal: Goal) -> [TransferAction] {
+    mutating func drain(_ goal: TransferGoal) -> [TransferAction] {
         // A stop or a failure replaces a milder goal of draining. No other goal replaces a stop or a failure.
         if case .draining(.end) = phase { return [] }
         phase = .draining(goal)
@@ -267,7 +207,7 @@ package struct TransferStateMachine: Sendable {
         return work.cancelAll(except: keeper) + drained()
     }
 
-    /// Continues with the step `Goal` of draining if no request is left to wait for. Called after each request's end.
+    /// Continues with the step `TransferGoal` of draining if no request is left to wait for. Called after each request's end.
     mutating func drained() -> [TransferAction] {
         guard case .draining(let goal) = phase else { return [] }
         if case .restart(let keeper) = goal {
@@ -303,8 +243,7 @@ package struct TransferStateMachine: Sendable {
 
     private mutating func publish() -> [TransferAction] {
         phase = .publishing
-        let actions: [TransferAction] = evidence.part.earlier.take() == nil ? [] : [.removeEarlier]
-        return actions + [
+        return evidence.part.removeEarlier() + [
             .publish(length: work.ledger.completeLength ?? 0, modified: evidence.representation?.lastModified)
         ]
     }
