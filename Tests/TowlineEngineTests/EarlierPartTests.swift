@@ -32,7 +32,8 @@ import TransferSimulation
 
     @Test func aServerThatReturnsToTheOldVersionCostsNothing() throws {
         let site = try site { [self] index, context in
-            index == 0 ? reply(context, Self.new, cutAfter: 500_000) : reply(context, Self.old)
+            // The second response confirms the change.
+            index < 2 ? reply(context, Self.new, cutAfter: 500_000) : reply(context, Self.old)
         }
         let outcome = try site.download()
         #expect(outcome.succeeded && site.published([Self.old, Self.new]) == Self.old, "\(outcome.message)")
@@ -44,7 +45,7 @@ import TransferSimulation
     @Test func theNewVersionReplacesTheOldOneOnceItHasAsManyBytes() throws {
         for count: Int64 in [500_000, 3_500_000] {
             let site = try site { [self] index, context in
-                index == 0 ? reply(context, Self.new, cutAfter: count) : Reply([.reset])
+                index < 2 ? reply(context, Self.new, cutAfter: count) : Reply([.reset])
             }
             _ = try site.download { $0.maximumTries = 2 }
             // The last bytes are saved to disk at the end of a run, and the next run removes the old ones.
@@ -71,24 +72,46 @@ import TransferSimulation
         }
     }
 
-    /// Each connection leads to another node. The first one that delivers a whole file ends the download.
+    /// Two connections lead to one node, the next two to another one. The first response with a whole file ends it.
     @Test func versionsThatAlternateAreFetchedFromTheStart() throws {
         let site = try site { [self] index, context in
-            reply(context, index % 2 == 0 ? Self.new : Self.old, cutAfter: index < 8 ? 200_000 : nil)
+            reply(context, index % 4 < 2 ? Self.new : Self.old, cutAfter: index < 10 ? 0 : nil)
         }
         let outcome = try site.download { $0.maximumTries = 20 }
         #expect(outcome.succeeded, "\(outcome.message)")
         #expect(site.published([Self.old, Self.new]) != nil)
-        #expect(site.server.requests.count < 15)
+        #expect(site.server.requests.count < 20)
     }
 
     @Test func versionsThatAlternateForeverKeepTheOldBytes() throws {
         let site = try site { [self] index, context in
-            reply(context, index % 2 == 0 ? Self.new : Self.old, cutAfter: 200_000)
+            reply(context, index % 4 < 2 ? Self.new : Self.old, cutAfter: index % 4 < 2 ? 200_000 : 0)
         }
         let outcome = try site.download { $0.maximumTries = 5 }
         #expect(!outcome.succeeded)
+        #expect(site.storage.versions.contains { $0.count == Self.held }, "\(site.storage.versions.map(\.count))")
+    }
+
+    /// The new version breaks before its first byte, and the next response is an error: the old bytes still count.
+    @Test func anErrorBeforeTheFirstNewByteIsRefused() throws {
+        let site = try site { [self] index, context in
+            index < 2 ? reply(context, Self.new, cutAfter: 0) : Reply(200, text: "{\"error\":\"busy\"}")
+        }
+        let outcome = try site.download { $0.maximumTries = 3 }
+        #expect(!outcome.succeeded && !site.hasFile)
         #expect(site.storage.versions.contains { $0.count == Self.held })
+    }
+
+    /// The new version comes with a checksum, which is not that of the old one.
+    @Test func theChecksumOfTheNewVersionDoesNotJudgeTheOldOne() throws {
+        let site = try site { [self] index, context in
+            guard index < 2 else { return reply(context, Self.old) }
+            return reply(context, Self.new, cutAfter: 500_000).head {
+                $0.set("Repr-Digest", "sha-256=:RBNvdz1Ax0ELFRHQJ9SfKJ7nMVHXOSXnHLYCnvzHVHQ=:")
+            }
+        }
+        let outcome = try site.download()
+        #expect(outcome.succeeded && site.published([Self.old]) == Self.old, "\(outcome.message)")
     }
 
     /// Without a validator nothing can be joined, so the file begins again; its old bytes stay meanwhile.

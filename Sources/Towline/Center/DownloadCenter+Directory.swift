@@ -44,7 +44,7 @@ extension DownloadCenter {
                 .illegalTransition,
                 """
                 the files of \(name) are still in \(TerminalSafeText.make(record.directory)). Move them to the new \
-                directory (an unfinished download consists of NAME.tow and NAME.tow-journal), then repeat the command
+                directory (those of an unfinished download begin with NAME.tow), then repeat the command
                 """)
         }
         var request = (try? StoredRequest.decode(record.options)) ?? DownloadRequest(record)

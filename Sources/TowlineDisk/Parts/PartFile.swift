@@ -258,6 +258,9 @@ package final class PartFile: PipeSink {
         return !journal.part.isSameFile(as: identity)
     }
 
+    /// Ends the reservation of disk space, because no more bytes are written.
+    func endReservation() { reservation?.end() }
+
     package func close() {
         hasher.cancel()
         reservation?.end()

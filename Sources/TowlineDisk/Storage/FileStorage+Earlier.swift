@@ -22,17 +22,29 @@ extension FileStorage {
 
     /// Opens the earlier part file of a place; returns `nil` without one. Removes what the removal of an earlier part
     /// file left at a crash. Keeps files that are not those of an earlier part file.
-    func earlierPart(_ folder: Folder, _ names: PlaceNames) throws(TowlineError) -> EarlierPart? {
+    ///
+    /// - Parameter locks: `false` if this process has locked the present part file, so that no other process uses the
+    ///   earlier one. A sync of this process may still hold its lock.
+    func earlierPart(
+        _ folder: Folder, _ names: PlaceNames, locks: Bool = true
+    ) throws(TowlineError) -> EarlierPart? {
         let names = names.earlier
         guard let journal = try openIfOwn(names.journal, in: folder) else { return nil }
         let part = try openIfOwn(names.part, in: folder)
         var isUsed = false
         defer { if !isUsed { for file in [part, journal] { file?.close() } } }
-        guard try journal.lock(), try part?.lock() ?? true else { throw LockOwner.busy(journal) }
+        for file in [part, journal] where locks {
+            guard let file else { continue }
+            guard try file.lock() else { throw LockOwner.busy(file) }
+        }
         switch try JournalFile.read(journal, boot: folder.boot(boot)) {
         case .live(let contents):
             let file = JournalFile(contents, file: journal, folder: folder, name: names.journal, queue: queue)
-            guard let part, try file.describes(part) else { return nil }
+            guard let part else {
+                try folder.remove(names.journal)
+                return nil
+            }
+            guard try file.describes(part) else { return nil }
             isUsed = true
             return EarlierPart(part: part, journal: file)
         case .retired(_, let metadata):
@@ -61,7 +73,7 @@ extension FileStorage {
 
     /// Removes the earlier part file, and then its journal.
     func removeEarlier(_ folder: Folder, _ names: PlaceNames) throws(TowlineError) {
-        guard let earlier = try earlierPart(folder, names) else { return }
+        guard let earlier = try earlierPart(folder, names, locks: false) else { return }
         defer { earlier.close() }
         try earlier.journal.silence(as: .discarded)
         try folder.remove(names.earlier.part)
@@ -77,8 +89,14 @@ extension FileStorage {
     ) throws(TowlineError) -> Bool {
         let (folder, names) = (part.folder, part.names)
         var keeps = terms.keepsReplaced && part.hasName && part.journal != nil && !part.isForeign
-        if keeps { keeps = try folder.names(part.file, names.part) }
-        if keeps { try removeEarlier(folder, names) }
+        if keeps, let journal = part.journal?.file {
+            let isNamed = try folder.names(part.file, names.part)
+            keeps = try isNamed ? folder.names(journal, names.journal) : false
+        }
+        if keeps {
+            try removeEarlier(folder, names)
+            part.endReservation()
+        }
         guard terms.reservesSpace, let length = record.representation.completeLength else { return keeps }
         // The space behind the last written byte is reserved, and not needed now.
         if keeps { try? part.file.truncate(to: part.journal?.written.ranges.last?.upperBound ?? 0) }
@@ -177,7 +195,8 @@ extension FileStorage {
         defer { found.close() }
         guard try found.lock(), let file = part ?? Optional(found), let record = journal ?? Optional(found),
             case .live(let contents) = try JournalFile.read(record, boot: folder.boot(boot)),
-            contents.metadata.part.isSameFile(as: try file.status().identity)
+            try contents.metadata.part.isSameFile(as: file.status().identity)
+                || PartMark.of(file, journal: contents.header.id) == .own
         else { return false }
         return try folder.rename(other, to: missing)
     }

@@ -312,6 +312,10 @@ package final class FileStorage: Storage {
         do throws(TowlineError) {
             guard try file.lock() else { throw LockOwner.busy(file) }
             if keeps {
+                // Files of others that have these names.
+                for name in [names.earlier.part, names.earlier.journal] where try folder.status(of: name) != nil {
+                    try displaced.move(name, in: folder)
+                }
                 try makeEarlier(old)
             } else {
                 // From here on the old claims are gone permanently, even if a power loss restores the old names.
@@ -365,12 +369,11 @@ package final class FileStorage: Storage {
             return open
         } catch {
             try? folder.remove(names.part)
+            if keeps { try? restoreEarlier(folder, names) }
             displaced.restore(in: folder)
-            guard keeps else { throw error }
-            try? restoreEarlier(folder, names)
-            guard error.code == .diskFull else { throw error }
-            var terms = terms
-            terms.keepsReplaced = false
+            guard keeps, error.code == .diskFull else { throw error }
+            var (old, terms) = (old, terms)
+            (old.earlier, terms.keepsReplaced) = (nil, false)
             var open = try replace(old, place: place, record: record, terms: terms)
             if let version = HeldVersion(old) { open.notices.append(version.deletionNotice) }
             return open

@@ -174,21 +174,31 @@ final class Destination {
         if isMoved, isOurs(part) {
             tell(.info, .disk, "\(place.name).tow came from another URL. Resuming if the new URL has the same file")
         }
-        return HeldDownload(part, journal, isMoved: isMoved, options)
+        return HeldDownload(part, journal, part.claims, isMoved: isMoved, options)
     }
 
     /// Discards the present part file and opens the earlier one, whose bytes are then resumed.
     ///
     /// - Parameter isOpen: `true` if no part file has replaced the earlier one yet, so that it is still open.
     func resumeEarlier(isOpen: Bool) throws(TowlineError) -> Preparation {
+        if isOpen, let present = part, let journal = present.journal {
+            let isMoved = relation(to: present) != .same
+            return .resume(HeldDownload(present, journal, journal.written, isMoved: isMoved, options))
+        }
         // If it is missing, no byte is held.
         var held: HeldDownload?
         if let present = release(), let place {
-            if isOpen { present.sink.close() } else { present.sink.discard() }
+            present.sink.discard()
             changes.replacements += 1
             if case .unfinished(let earlier) = try look(at: place) { held = try take(earlier, at: place) }
         }
         return .resume(held ?? HeldDownload(representation: Representation(), written: ByteRangeSet()))
+    }
+
+    /// Gives the earlier part file its name back, after the present one was discarded.
+    func restoreEarlier(of present: OpenPart) {
+        guard present.earlier != nil, let place, case .unfinished(let earlier)? = try? look(at: place) else { return }
+        earlier.sink.close()
     }
 
     /// Removes the earlier part file.

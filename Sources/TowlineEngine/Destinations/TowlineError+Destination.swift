@@ -66,11 +66,15 @@ extension DownloadRecord {
 extension HeldDownload {
     /// Creates the description of an unfinished download from its part file and its journal.
     ///
-    /// - Parameter isMoved: `true` if the part file came from another URL.
-    init(_ part: OpenPart, _ journal: any Journal, isMoved: Bool, _ options: DownloadOptions) {
+    /// - Parameters:
+    ///   - written: the bytes that count as written.
+    ///   - isMoved: `true` if the part file came from another URL.
+    init(
+        _ part: OpenPart, _ journal: any Journal, _ written: ByteRangeSet, isMoved: Bool, _ options: DownloadOptions
+    ) {
         let (record, isDowngrade) = (journal.record, options.isDowngrade(from: journal.record))
         self.init(
-            representation: record.representation, written: part.claims, durable: journal.durable,
+            representation: record.representation, written: written, durable: journal.durable,
             isDoubtful: part.isDoubtful || isMoved,
             isUntrusted: part.isDoubtful && !part.isRenumbered || isDowngrade, checksums: record.checksums,
             lacksRanges: record.lacksRanges)

@@ -293,7 +293,7 @@ final class TransferRun {
         if ending != .finished, destination.isNew, machine.ledger.written.isEmpty, part.journal?.written.isEmpty ?? true
         {
             part.sink.discard()
-            return
+            return destination.restoreEarlier(of: part)
         }
         guard let task = publication.task else { return part.sink.close() }
         // A checksum task may still read the file. Its descriptor stays open until the task notices the cancellation.

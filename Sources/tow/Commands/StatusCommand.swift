@@ -43,7 +43,7 @@ struct StatusCommand: ParsableCommand {
 
     /// Returns the final path from itself, or from the path of the part file or the journal.
     static func finalPath(_ path: String) -> String {
-        for suffix in [".tow-journal", ".tow"] where path.hasSuffix(suffix) {
+        for suffix in [".tow-old-journal", ".tow-journal", ".tow-old", ".tow"] where path.hasSuffix(suffix) {
             return String(path.dropLast(suffix.count))
         }
         return path

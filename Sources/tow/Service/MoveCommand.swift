@@ -8,7 +8,7 @@ struct MoveCommand: AsyncParsableCommand {
         abstract: "Tell towd that the files of downloads were moved to another directory.",
         discussion: """
             Move or rename the directory first: 'tow move' moves no files. The part files of unfinished downloads \
-            (NAME.tow and NAME.tow-journal) belong in the new directory too. Downloads that failed because their \
+            (all files that begin with NAME.tow) belong in the new directory too. Downloads that failed because their \
             directory was missing then resume.
 
             The new directory must be inside the downloads directory of towd.

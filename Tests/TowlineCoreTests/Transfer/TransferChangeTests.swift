@@ -13,17 +13,33 @@ struct TransferChangeTests {
         return script
     }
 
-    @Test("is fetched at once into a new part file, from the response that showed the change")
+    @Test("is confirmed by a second request, without caches, before any byte is discarded")
+    func confirms() throws {
+        var script = try interrupted()
+        script.answer(200, other)
+        script.endCancelled()
+        #expect(script.notices(.restarted).isEmpty)
+        #expect(script.last.field("Cache-Control") == "no-cache")
+        #expect(script.last.isConfirmation)
+        // One cache was wrong: the download continues.
+        script.answer(206, [("Content-Range", "bytes 383616-999999/1000000"), ("ETag", "\"a\"")])
+        #expect(script.prepares.count == 1)
+        #expect(script.notices(.restarted).isEmpty)
+    }
+
+    @Test("is fetched again into a new part file, from the response that showed the change")
     func restarts() throws {
         var script = try interrupted()
-        let plan = script.last
         script.answer(200, other)
-        #expect(script.notices(.restarted).count == 1 && script.fresh.count == 2)
-        #expect(script.prepares.last?.isReplacement == true && script.prepares.last?.keepsReplaced == true)
+        script.endCancelled()
+        let confirmation = script.last
+        script.answer(200, other)
+        #expect(script.notices(.restarted).count == 1)
+        #expect(script.prepares.last?.isReplacement == true)
         #expect(script.prepares.last?.representation.entityTag?.fieldValue == "\"b\"")
         script.feed(.prepared)
-        #expect(script.fresh.contains(.proceed(plan.id)))
-        #expect(script.machine.ledger.lease(of: plan.id) == ByteRange(0, 1_000_000))
+        #expect(script.fresh.contains(.proceed(confirmation.id)))
+        #expect(script.machine.ledger.lease(of: confirmation.id) == ByteRange(0, 1_000_000))
     }
 
     /// Returns a download of 4,000,000 bytes that resumes after a kill and finds another file; `answer` holds the
@@ -36,6 +52,8 @@ struct TransferChangeTests {
         script.feed(
             .begin(HeldDownload(representation: representation, written: ByteRangeSet([ByteRange(0, 400_000)]))))
         script.answer(200, answer)
+        script.endCancelled()
+        script.answer(200, answer)
         return script
     }
 
@@ -46,7 +64,7 @@ struct TransferChangeTests {
         #expect(script.notices(.restarted).count == 1 && script.prepares.last?.isReplacement == true)
         let keeper = script.last
         script.feed(.prepared)
-        #expect(script.plans.count == 2 && script.last.id != keeper.id)
+        #expect(script.plans.count == 3 && script.last.id != keeper.id)
         #expect(script.last.field("If-Range") == "\"b\"")
     }
 
@@ -59,9 +77,12 @@ struct TransferChangeTests {
         script.write(first, to: 1_000_000)
         script.end(first, cut())
         script.end(second, cut())
-        script.now += .seconds(5)
-        script.feed(.tick)
-        script.answer(200, [("Content-Length", "5000000"), ("ETag", "\"c\""), ("Accept-Ranges", "bytes")])
+        for _ in 0..<2 {
+            script.now += .seconds(5)
+            script.feed(.tick)
+            script.answer(200, [("Content-Length", "5000000"), ("ETag", "\"c\""), ("Accept-Ranges", "bytes")])
+            script.endCancelled()
+        }
         #expect(script.notices(.restarted).count == 2)
         #expect(script.prepares.last?.representation.entityTag?.fieldValue == "\"c\"")
     }
@@ -92,6 +113,8 @@ struct TransferChangeTests {
         var script = try interrupted { $0.changed = .fail }
         script.answer(200, other)
         script.endCancelled()
+        script.answer(200, other)
+        script.endCancelled()
         #expect(script.failure?.code == .changedOnServer)
         #expect(script.prepares.count == 1)
     }
@@ -114,6 +137,9 @@ struct TransferChangeTests {
         ])
     func contradictingRange(_ fields: [(String, String)]) throws {
         var script = try interrupted()
+        script.answer(206, fields)
+        script.endCancelled()
+        #expect(script.last.isConfirmation)
         script.answer(206, fields)
         script.endCancelled()
         #expect(script.last.lease == ByteRange(0, .max))

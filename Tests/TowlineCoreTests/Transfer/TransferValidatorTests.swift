@@ -42,7 +42,7 @@ struct TransferValidatorTests {
             var script = try interrupted()
             script.answer(206, fields)
             script.endCancelled()
-            #expect(script.notices(.restarted).count == 1 && script.last.lease == ByteRange(0, .max))
+            #expect(script.last.isConfirmation && script.last.overlap == 16_384)
         }
         var script = try interrupted()
         script.answer(206, [("Content-Range", "bytes 383616-1000000/1000001"), ("ETag", "W/\"a\"")])
@@ -144,6 +144,6 @@ struct TransferNodeTests {
         script.end(cut())
         script.give(script.last, tag: "\"d\"", length: 1_000_001)
         script.endCancelled()
-        #expect(script.notices(.restarted).count == 1)
+        #expect(script.last.isConfirmation)
     }
 }

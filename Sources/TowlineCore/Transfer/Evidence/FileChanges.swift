@@ -6,12 +6,14 @@ struct FileChanges: Sendable {
     /// The number of restarts in a row, without new bytes joined to written ones between them. The retry limit applies
     /// to it.
     var discards = 0
-    /// `true` if the bytes of an earlier version were resumed, and no new bytes were joined to them since then. If the
-    /// server sends another version again, its versions alternate, and each is fetched over one connection, from the
-    /// start.
-    var hasReturned = false
+    /// `true` while another request has to confirm that the file changed, as a response claimed.
+    var isConfirming = false
     /// The version that a response claimed if a request for the whole file has to repeat it; `nil` without one.
     var claim: ClaimedVersion?
+    /// The number of requests in a row that had to confirm a claimed change of the file.
+    var confirmations = 0
+    /// The number of claimed changes of the file that were not confirmed: the server seems to send several versions.
+    var flips = 0
     /// `true` if the restart under way discards the bytes because the file changed on the server.
     var fileChanged = false
     /// The paused response whose body becomes the file in a restart; `nil` if a restart sends a new request.
@@ -36,11 +38,31 @@ struct FileChanges: Sendable {
         return givenUp.completeLength
     }
 
-    /// Records that a response is joined to written bytes.
-    mutating func noteJoined() { (discards, hasReturned) = (0, false) }
+    /// The number of requests in a row that have to confirm a change if the server is known to send several versions.
+    /// After them, the file counts as changed.
+    private static let confirmationLimit = 4
+
+    /// Returns whether a new validator is believed: another request confirmed the change, and the server is not known
+    /// to send several versions. Otherwise the next request has to confirm it.
+    ///
+    /// - Parameter isConfirmation: `true` if the request had to confirm an earlier claim.
+    mutating func isBelieved(isConfirmation: Bool) -> Bool {
+        if isConfirmation, flips == 0 || confirmations >= Self.confirmationLimit { return true }
+        (isConfirming, confirmations) = (true, confirmations + 1)
+        return false
+    }
 
     /// Forgets the claimed change of the file: it is confirmed, or the server does not repeat it.
-    mutating func forgetClaim() { claim = nil }
+    mutating func forgetClaim() { (isConfirming, claim) = (false, nil) }
+
+    /// Forgets the version that a request for the whole file had to repeat, because that request was answered or failed.
+    mutating func endClaim() { if claim != nil { forgetClaim() } }
+
+    /// Records that a request that had to confirm a change got the held version.
+    mutating func noteFlip() {
+        forgetClaim()
+        flips += 1
+    }
 
     /// Counts a restart of the download at the first byte, and checks that the user's options and the retry limit allow
     /// it.
@@ -54,7 +76,7 @@ struct FileChanges: Sendable {
             return .cannotRestartStream(terms.source, reason, isChange: restart.isChange)
         }
         (restarts, discards) = (restarts + 1, discards + 1)
-        (claim, fileChanged) = (nil, restart.isChange)
+        (isConfirming, claim, confirmations, fileChanged) = (false, nil, 0, restart.isChange)
         guard let most = terms.retry.allowedTries(limit: nil), discards > most else { return nil }
         return .tooManyRestarts(terms.source, most, reason)
     }
@@ -63,7 +85,6 @@ struct FileChanges: Sendable {
     ///
     /// - Returns: the error with which the transfer fails instead; `nil` if the retry limit allows it.
     mutating func countReturn(_ terms: TransferTerms) -> TowlineError? {
-        hasReturned = true
         let restart = Restart(reason: "the server sends different versions of the file alternately")
         return countRestart(restart, holdsBytes: false, terms)
     }
@@ -88,7 +109,7 @@ struct FileChanges: Sendable {
             if let claim, isConfirmation {
                 return isWhole && claim.isRepeated(by: offer.representation) ? nil : .retry(offer.asRefusal)
             }
-            claim = ClaimedVersion(representation: offer.representation)
+            (isConfirming, claim) = (true, ClaimedVersion(representation: offer.representation))
             return .confirm(
                 reason: "the server seems to have another version of the file (\(offer.summary))."
                     + " Another request has to confirm the change")

@@ -13,6 +13,8 @@ struct HeldPart: Sendable {
     /// The version of the file in the earlier part file, which is beside the present one until the present one has as
     /// many bytes; `nil` without one.
     var earlier: HeldVersion?
+    /// `true` if the bytes of an earlier version were resumed, and no new bytes were joined to them since then.
+    var hasReturned = false
     /// `true` if the part file is a copy, which may have wrong bytes: the bytes before each resume point are compared
     /// with those of the server.
     var isDoubtful = false
@@ -39,19 +41,28 @@ struct HeldPart: Sendable {
     }
 
     /// `true` if the part file that the next response replaces becomes the earlier one: it has more bytes than the
-    /// present earlier one.
-    var keepsReplaced: Bool { replacement != .removed && (replaced?.count ?? 0) > (earlier?.count ?? 0) }
-
-    /// Returns whether a response has the version that was replaced last, so that its bytes are resumed.
-    func returns(to offer: ResponseFacts) -> Bool {
-        if isReplaced { return replacement == .keptForReturn && replaced?.isVersion(of: offer) ?? false }
-        return earlier?.isVersion(of: offer) ?? false
+    /// present earlier one, and they can be resumed.
+    var keepsReplaced: Bool {
+        guard let replaced, replaced.coding == nil else { return false }
+        return replacement != .removed && replaced.count > (earlier?.count ?? 0)
     }
 
-    /// The notice that the bytes of the version that was replaced last are resumed.
-    var returnNotice: TransferNotice {
-        let count = ByteCountText.format((isReplaced ? replaced : earlier)?.count ?? 0)
-        let text = "the server sends the earlier version of the file again. Resuming its \(count)"
+    /// Returns whether the server returns with a response to a version that was replaced: `true` if the open part file
+    /// still has its bytes, `false` if the earlier one has them, `nil` if it does not return. If it returns once more
+    /// before new bytes are joined, its versions alternate: each is then fetched from the start.
+    ///
+    /// - Parameter present: the version of the present part file.
+    func returns(to offer: ResponseFacts, from present: Representation?) -> Bool? {
+        if hasReturned || present?.repeatsValidator(of: offer.representation, weakly: false) ?? false { return nil }
+        if isReplaced, replacement == .keptForReturn, replaced?.isVersion(of: offer) ?? false { return true }
+        let isLarger = !isReplaced || (replaced?.count ?? 0) <= (earlier?.count ?? 0)
+        return isLarger && earlier?.isVersion(of: offer) ?? false ? false : nil
+    }
+
+    /// Records that the bytes of the version that was replaced last are resumed. Returns the notice for the user.
+    mutating func noteReturn() -> TransferNotice {
+        hasReturned = true
+        let text = "the server sends the earlier version of the file again. Resuming its bytes"
         return TransferNotice(.warning, .restarted, text)
     }
 
@@ -84,6 +95,7 @@ struct HeldPart: Sendable {
     /// Tells the user once that bytes are joined to those of an earlier transfer. Before the first joined byte, the
     /// server may turn out to have another file.
     mutating func announceResuming() -> [TransferAction] {
+        hasReturned = false
         guard announcesResuming else { return [] }
         announcesResuming = false
         let size = ByteCountText.format(resumedBytes)

@@ -9,11 +9,14 @@ extension TransferEvidence {
     mutating func weigh(
         _ id: AttemptID, _ offer: ResponseFacts, isWhole: Bool = true, _ work: inout TransferWork
     ) -> Reaction? {
-        if part.returns(to: offer), !changes.hasReturned { return resumeEarlier(id, &work) }
-        guard terms.changed != .accept, let plan = work.attempts[id]?.plan, let held = atStake(work.ledger),
+        if terms.changed != .fail, let isOpen = part.returns(to: offer, from: representation) {
+            return resumeEarlier(id, isOpen: isOpen, &work)
+        }
+        guard terms.changed != .accept, let plan = work.attempts[id]?.plan, var held = atStake(work.ledger),
             held.count > 0, part.exists || offer.suggestion == nil || terms.fileName != nil,
             existing?.isCurrent(offer.representation, at: plan.url) != true
         else { return nil }
+        held.count += part.earlier?.count ?? 0
         let next = changes.weigh(
             offer, isWhole: isWhole, isConfirmation: plan.isConfirmation, over: held, terms)
         return next.map { Reaction(work.dismiss(id), $0) }
@@ -21,15 +24,15 @@ extension TransferEvidence {
 
     /// Abandons the new version, because the server sends the replaced one again. From then on, a single connection is
     /// used: each connection may lead to a server with another version.
-    private mutating func resumeEarlier(_ id: AttemptID, _ work: inout TransferWork) -> Reaction {
+    private mutating func resumeEarlier(_ id: AttemptID, isOpen: Bool, _ work: inout TransferWork) -> Reaction {
         let actions = work.dismiss(id)
         if let error = changes.countReturn(terms) { return Reaction(actions, .fail(error)) }
         work.isSingle = work.isSingle || terms.mirrors.isEmpty
-        return Reaction(actions + [.notice(part.returnNotice)], .drain(.resumeEarlier))
+        return Reaction(actions + [.notice(part.noteReturn())], .drain(.resumeEarlier(isOpen: isOpen)))
     }
 
-    /// Handles a response that shows another version of the file, if `weigh` allows that. The held
-    /// bytes stay in the earlier part file: the nodes of a server may have different versions.
+    /// Handles a response that shows another version of the file, if `weigh` allows that. A change with a new validator
+    /// is confirmed by one more request at once: the nodes of a server may have different versions.
     mutating func claimedChange(
         _ id: AttemptID, _ reason: String, _ facts: ResponseFacts, isWhole: Bool, _ sources: inout TransferSources,
         _ work: inout TransferWork, _ context: TransferContext
@@ -53,6 +56,9 @@ extension TransferEvidence {
             ranges.goOnWith(others, &sources, &work, context)
             return Reaction(actions)
         }
+        let isAlone = work.ledger.written.isEmpty && work.liveCount == 1
+        guard isAlone || terms.changed == .accept || changes.isBelieved(isConfirmation: attempt.plan.isConfirmation)
+        else { return Reaction(work.dismiss(id)) }
         // The file changed again: each connection may lead to another node, and one connection keeps its node.
         if changes.restarts > 0, sources.mirrors.isEmpty { work.isSingle = true }
         guard isWhole else {
@@ -75,10 +81,9 @@ extension TransferEvidence {
             representation?.repeatsValidator(of: facts.representation, weakly: true) ?? false
         else { return nil }
         accept(id, facts, &work, context)
-        changes.forgetClaim()
+        changes.noteFlip()
         work.isSingle = work.isSingle || sources.mirrors.isEmpty
         isConfirmed = true
-        changes.noteJoined()
         sources.primary.failures = 0
         sources.primary.resolved = plan.url
         return Reaction([.proceed(id)])

@@ -25,7 +25,7 @@ extension TransferEvidence {
     /// that mirrors are not asked. Even a strong date proves nothing between two servers.
     func mirrorRung(_ ledger: RangeLedger) -> ResponseQuestion.Rung? {
         guard part.exists, !part.isReplaced, coding.name == nil,
-            changes.claim == nil, ledger.completeLength != nil, let representation = representation
+            !changes.isConfirming, ledger.completeLength != nil, let representation = representation
         else { return nil }
         if !checksums.isEmpty, !terms.isStream { return .checksum }
         guard case .strong = representation.validator, representation.entityTag != nil else { return nil }
@@ -65,7 +65,7 @@ extension TransferEvidence {
     /// including bytes that a restart discarded and that are still on disk, or the file that an update may replace.
     func atStake(_ ledger: RangeLedger) -> HeldVersion? {
         guard !ledger.written.isEmpty, let representation else {
-            return part.replaced ?? existing.map(HeldVersion.init)
+            return part.replaced ?? part.earlier ?? existing.map(HeldVersion.init)
         }
         return HeldVersion(representation, coding: coding.name, count: ledger.written.count)
     }

@@ -25,8 +25,9 @@ extension TransferEvidence {
         ranges.support = .works
         ranges.doubt = RangeDoubt()
         ranges.refusals = 0
+        changes.confirmations = 0
         if plan.isConfirmation {
-            changes.forgetClaim()
+            changes.noteFlip()
             work.isSingle = work.isSingle || sources.mirrors.isEmpty
         }
         if plan.question.rung > .repeatedValidator { joinedWeakly = true }
@@ -43,7 +44,6 @@ extension TransferEvidence {
             actions.append(learnAction())
         }
         isConfirmed = true
-        changes.noteJoined()
         sources.primary.failures = 0
         sources.primary.resolved = plan.url
         if !plan.joinsDirectly { actions.append(.proceed(id)) }
@@ -80,10 +80,10 @@ extension TransferEvidence {
         }
         adopt(id, facts, &sources, work)
         if let length = facts.representation.completeLength { work.ledger.learn(completeLength: length) }
-        // A plain request, or an old validator in If-Range, does not disprove ranges that worked before.
+        // A response to a request without Range does not disprove ranges that worked before.
         let plan = work.attempts[id]?.plan
         let isPlain = plan?.question.asked == .whole
-        let keepsRanges = ranges.support == .works && (isPlain || isBelieved) && !ranges.doubt.isCertain
+        let keepsRanges = ranges.support == .works && isPlain && !ranges.doubt.isCertain
         if facts.contentCoding != nil {
             ranges.support = .broken
         } else if ranges.support != .broken, !keepsRanges {
@@ -92,8 +92,7 @@ extension TransferEvidence {
         ranges.doubt = RangeDoubt()
         // A server that ignores `bytes=0-` but announces range support may send other ranges (RFC 9110 §14.2). A plain
         // response is not cut for another connection, whose request may be refused again.
-        let hasRanges = ranges.support == .works && (plan?.isConfirmation == true || isBelieved && !isPlain)
-        let mayGrow = hasRanges || ranges.support == .claimed && !isPlain
+        let mayGrow = plan?.isConfirmation == true && ranges.support == .works || ranges.support == .claimed && !isPlain
         if !mayGrow { work.isSingle = true }
         let actions = preparing(id, facts, sources, work)
         guard !hasBody else { return Reaction(actions, .prepare(id)) }

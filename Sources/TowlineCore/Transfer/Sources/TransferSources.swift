@@ -37,6 +37,12 @@ struct TransferSources: Sendable {
         for index in mirrors.indices where mirrors[index].sample != .differs { mirrors[index].sample = .open }
     }
 
+    /// Forgets the bytes that the sources sent, because they are discarded.
+    mutating func forgetBytes() {
+        forgetSamples()
+        for index in mirrors.indices { mirrors[index].brought = ByteRangeSet() }
+    }
+
     /// Returns the URL that a redirect of an attempt (request) leads to.
     ///
     /// - Throws: an error if the redirect cannot be followed.

@@ -31,7 +31,8 @@ package enum TransferGoal: Hashable, Sendable {
     case restart(keeper: AttemptID?)
     /// The transfer continues with the bytes that a failed sync did not lose.
     case resume
-    /// The transfer continues with the bytes of the version that was replaced last.
-    case resumeEarlier
+    /// The transfer continues with the bytes of the version that was replaced last, in the part file that is still
+    /// open (`isOpen`) or in the earlier one.
+    case resumeEarlier(isOpen: Bool)
     case end(TransferEnding)
 }

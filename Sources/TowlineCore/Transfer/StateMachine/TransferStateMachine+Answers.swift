@@ -5,7 +5,7 @@ extension TransferStateMachine {
         _ id: AttemptID, _ verdict: ResponseVerdict, _ context: TransferContext
     ) -> [TransferAction] {
         guard phase == .running, let attempt = work.noteResponse(to: id, context.now) else { return [] }
-        defer { if attempt.plan.isConfirmation, !verdict.isRedirect { evidence.changes.forgetClaim() } }
+        defer { if attempt.plan.isConfirmation, !verdict.isRedirect { evidence.changes.endClaim() } }
         if case .mirror(let index) = attempt.plan.source {
             if case .redirect(let location, _, _) = verdict, mirrorRung != nil {
                 return redirected(attempt, location, nil, nil, context)

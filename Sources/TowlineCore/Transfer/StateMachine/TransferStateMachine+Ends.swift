@@ -7,7 +7,7 @@ extension TransferStateMachine {
     mutating func ended(_ id: AttemptID, _ result: AttemptResult, _ context: TransferContext) -> [TransferAction] {
         guard let attempt = work.remove(id, result, now: context.now) else { return [] }
         // A request that fails confirms nothing.
-        if attempt.plan.isConfirmation, !attempt.isAccepted, !attempt.isDismissed { evidence.changes.forgetClaim() }
+        if attempt.plan.isConfirmation, !attempt.isAccepted, !attempt.isDismissed { evidence.changes.endClaim() }
         let actions = sources.note(attempt, &evidence, &work)
         return actions + follow(attempt, result, context) + drained()
     }
@@ -16,7 +16,10 @@ extension TransferStateMachine {
         _ attempt: RunningAttempt, _ result: AttemptResult, _ context: TransferContext
     ) -> [TransferAction] {
         if case .sinkFailed(let error) = result {
-            guard error.code == .diskFull, let notice = evidence.part.giveUpEarlier() else { return fail(error) }
+            let goesOn = [.running, .draining(.finish), .draining(.resume)].contains(phase)
+            guard goesOn, error.code == .diskFull, let notice = evidence.part.giveUpEarlier() else {
+                return fail(error)
+            }
             return [.notice(notice), .removeEarlier] + drain(.resume)
         }
         if case .digestDiffers(let start) = result {

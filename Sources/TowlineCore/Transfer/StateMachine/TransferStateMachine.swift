@@ -109,7 +109,8 @@ package struct TransferStateMachine: Sendable {
         (now, jitter) = (context.now, context.jitter)
         let step = work.follow(context)
         for source in step.sources { patience.noteProgress(at: source, &sources) }
-        var actions: [TransferAction] = step.isJoined ? evidence.part.announceResuming() : []
+        if step.isJoined { evidence.changes.discards = 0 }
+        var actions: [TransferAction] = step.hasClaims ? evidence.part.announceResuming() : []
         if evidence.isConfirmed, !work.isSingle { work.measure(step, context) }
         actions += evidence.part.removeEarlier(ifReplacedBy: work.ledger.durable.count)
         return evidence.part.proves(work.ledger.written) ? actions + [.adoptPart] : actions
@@ -166,16 +167,20 @@ package struct TransferStateMachine: Sendable {
     /// Forgets the old file when all attempts except `keeper` have ended, and adopts the response of `keeper` as the
     /// new file; `nil`: a new request follows.
     private mutating func restart(_ keeper: AttemptID?) -> [TransferAction] {
-        evidence.discard(work.ledger)
-        work.ledger = RangeLedger()
-        sources.forgetSamples()
-        for index in sources.mirrors.indices { sources.mirrors[index].brought = ByteRangeSet() }
+        discard()
         phase = .running
         let answer = evidence.changes.keptAnswer.take()
         guard let keeper, let answer else { return [] }
         work.restart(keeper)
         let context = TransferContext(now: now)
         return perform(evidence.adoptWhole(keeper, answer, isBelieved: true, &sources, &work, context))
+    }
+
+    /// Forgets the written bytes.
+    private mutating func discard() {
+        evidence.discard(work.ledger)
+        work.ledger = RangeLedger()
+        sources.forgetBytes()
     }
 
     // MARK: Ending
@@ -218,9 +223,12 @@ package struct TransferStateMachine: Sendable {
         case .finish where work.ledger.isWhole: return finish()
         // The digest of a response that ended meanwhile did not match, so bytes are missing again.
         case .finish, .resume, .restart: phase = .running
-        case .resumeEarlier:
-            phase = .preparing(nil)
-            return [.resumeEarlier(isOpen: evidence.part.isReplaced)]
+        case .resumeEarlier(let isOpen):
+            // The present part file may have got as many bytes meanwhile.
+            phase = isOpen || evidence.part.earlier != nil ? .preparing(nil) : .running
+            guard phase.isPreparing else { return [] }
+            discard()
+            return [.resumeEarlier(isOpen: isOpen)]
         case .end(let ending): return end(ending)
         }
         return []

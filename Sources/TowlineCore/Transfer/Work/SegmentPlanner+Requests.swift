@@ -65,7 +65,7 @@ extension SegmentPlanner {
                 nil
             }
         return RequestTerms.fields(
-            question.asked, own: isOurs ? terms.userFields : HTTPFields(), confirms: evidence.changes.claim != nil,
+            question.asked, own: isOurs ? terms.userFields : HTTPFields(), confirms: evidence.changes.isConfirming,
             proof: proof,
             condition: question.condition)
     }

@@ -60,7 +60,7 @@ struct SegmentPlanner {
             sendsNetrc: isOurs || isLedByUser && !isDowngraded, sendsStoredCookies: isLedByUser, question: asked,
             lease: lease, overlap: overlap,
             joinsDirectly: !isFirst && part.exists && !part.isReplaced && !route.isPlain,
-            chain: route.chain, isConfirmation: evidence.changes.claim != nil, isRace: isRace,
+            chain: route.chain, isConfirmation: evidence.changes.isConfirming, isRace: isRace,
             isFurther: work.liveCount > 0, source: source, sharing: route.sharing)
         work.begin(plan, at: context.now)
         return [.start(plan)]
@@ -71,6 +71,10 @@ struct SegmentPlanner {
     /// Starts the additional requests of a transfer that has at least one: comparisons with mirrors, bytes for readers
     /// of the incomplete file, parts of other ranges, and second requests for slow bytes.
     func startFurther(_ work: inout TransferWork) -> [TransferAction] {
+        if evidence.changes.isConfirming, !work.live.contains(where: { $0.plan.isConfirmation }) {
+            guard sources.mayAskPrimary(context), let gap = work.ledger.missing.first else { return [] }
+            return start(gap, &work)
+        }
         var served = compareMirrors(&work)
         served += serveReaders(&work)
         served += work.shed(evidence)

@@ -29,8 +29,9 @@ struct TransferWork: Sendable {
         var bytes: Int64 = 0
         /// The sources (URLs) of the attempts (requests) that wrote bytes since the previous event.
         var sources: [SourceID] = []
-        /// `true` if new bytes were joined to those of an earlier transfer, so that the notice of a resumed download is
-        /// due.
+        /// `true` if new bytes count as written. If bytes of an earlier transfer are resumed, the notice is due.
+        var hasClaims = false
+        /// `true` if new bytes were joined to written ones.
         var isJoined = false
         /// `true` if the user's rate limit delayed bytes since the previous event.
         var isHeldBack = false
@@ -48,7 +49,9 @@ struct TransferWork: Sendable {
             if progress.isHeldBack || step.hasWritten { pace.lastWrittenAt = context.now }
             if step.hasWritten {
                 all.sources.append(attempts[id]?.plan.source ?? .primary)
-                all.isJoined = all.isJoined || step.claims != nil
+                all.hasClaims = all.hasClaims || step.claims != nil
+                let isJoined = step.claims != nil && attempts[id]?.plan.lease.lowerBound != 0
+                all.isJoined = all.isJoined || isJoined
             }
             if let position = step.claims { ledger.advance(id, to: position) }
         }
