@@ -47,8 +47,13 @@ struct ContentChangeTests {
         let behaviour = Behaviour { context in
             // The first answers break; without any proof only an unbroken one can succeed.
             guard context.request.index < cuts.count else { return context.correct }
-            let cut = context.prefixOfAsked(cuts[context.request.index])
-            return context.correct.body([.content(context.version.content, cut), resets ? .reset : .close])
+            let cut = cuts[context.request.index]
+            return Reply(
+                context.correct.steps.flatMap { step -> [Reply.Step] in
+                    guard case .content(let content, let range) = step else { return [step] }
+                    let end = min(range.upperBound, range.lowerBound + cut)
+                    return [.content(content, range.lowerBound..<end), resets ? .reset : .close]
+                })
         }
         let resource = Resource(old, behaviour: behaviour, switches: [ContentSwitch(.afterBodyBytes(moment), to: new)])
         return try await Site.with(try await Site(resource)) { site in
