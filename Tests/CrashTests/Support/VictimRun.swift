@@ -98,7 +98,8 @@ struct VictimRun: Sendable {
         let hasPart = place.has(name + ".tow")
         let hasFile = place.has(name)
         if hasPart && hasFile { return "part file and file are both there" }
-        if !hasPart && !hasFile && !mayBeEmpty { return "neither part file nor file is there: \(place.names)" }
+        let hasEarlierPart = place.has(name + ".tow-old")
+        if !hasPart && !hasEarlierPart && !hasFile && !mayBeEmpty { return "neither part file nor file is there: \(place.names)" }
         guard hasFile else { return nil }
         let problems = versions.map { wrongPlace($0, 0..<$0.length) }
         return problems.contains(nil) ? nil : "a wrong file"
