@@ -96,10 +96,10 @@ struct VictimRun: Sendable {
     /// exactly one of the versions.
     func problemAfterKill(versions: [Version], mayBeEmpty: Bool) -> String? {
         let hasPart = place.has(name + ".tow")
+        let hasAnyPart = hasPart || place.has(name + ".tow-old")
         let hasFile = place.has(name)
         if hasPart && hasFile { return "part file and file are both there" }
-        let hasEarlierPart = place.has(name + ".tow-old")
-        if !hasPart && !hasEarlierPart && !hasFile && !mayBeEmpty { return "neither part file nor file is there: \(place.names)" }
+        if !hasAnyPart && !hasFile && !mayBeEmpty { return "neither part file nor file is there: \(place.names)" }
         guard hasFile else { return nil }
         let problems = versions.map { wrongPlace($0, 0..<$0.length) }
         return problems.contains(nil) ? nil : "a wrong file"

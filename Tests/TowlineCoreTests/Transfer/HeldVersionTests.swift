@@ -109,7 +109,12 @@ import Testing
     }
 
     @Test("with status 416 only has to be confirmed") func unsatisfiable() {
-        #expect(held().belief(in: offer([("Content-Range", "bytes */0")], length: 20, status: 416)) == .unconfirmed)
+        for fields in [[], type("text/html"), type("text/html", ("ETag", "\"2\""))] {
+            for length: Int64 in [0, 20] {
+                let answer = offer(fields + [("Content-Range", "bytes */0")], length: length, status: 416)
+                #expect(held().belief(in: answer) == .unconfirmed)
+            }
+        }
     }
 
     /// The media type of a finished file is not stored.

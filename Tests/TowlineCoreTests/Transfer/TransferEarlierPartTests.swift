@@ -1,5 +1,6 @@
 import Testing
-import TowlineCore
+
+@testable import TowlineCore
 
 /// Tests by value what becomes of the part file that a new version of the file replaces.
 @Suite("The part file of the earlier version")
@@ -97,6 +98,17 @@ struct TransferEarlierPartTests {
         #expect(!script.actions.contains(.resumeEarlier(isOpen: false)))
         // The one with more bytes stays.
         #expect(script.prepares.last?.keepsReplaced == false)
+    }
+
+    /// Files up to 1 MiB have no journal.
+    @Test("is not resumed if the file is small", arguments: [1_000_000, 2_000_000] as [Int64]) func small(
+        _ length: Int64
+    ) {
+        let representation = Representation(completeLength: length, entityTag: EntityTag(fieldValue: "\"a\""))
+        let head = ResponseHead(
+            status: 200, fields: HTTPFields([("Content-Length", String(length)), ("ETag", "\"a\"")]))
+        let part = HeldPart(earlier: HeldVersion(representation, count: 1000))
+        #expect(part.returns(to: ResponseFacts(head, nameOfURL: "f"), from: nil) == (length > 1 << 20 ? false : nil))
     }
 
     @Test("of the version that has more bytes stays, if the file changes once more") func larger() throws {
