@@ -111,6 +111,26 @@ struct TransferEarlierPartTests {
         #expect(part.returns(to: ResponseFacts(head, nameOfURL: "f"), from: nil) == (length > 1 << 20 ? false : nil))
     }
 
+    @Test("stays only if its bytes can be resumed, and are more than those of an earlier one") func kept() {
+        var part = HeldPart(exists: true, isReplaced: true, replacement: .kept)
+        part.replaced = HeldVersion(Self.held.representation, count: 10)
+        #expect(part.keepsReplaced)
+        part.replaced?.coding = "gzip"
+        #expect(!part.keepsReplaced)
+        part.replaced?.coding = nil
+        part.earlier = HeldVersion(Self.held.representation, count: 10)
+        #expect(!part.keepsReplaced)
+    }
+
+    @Test("is not resumed twice without a new byte, nor if the present one has the same version") func returns() {
+        let facts = ResponseFacts(ResponseHead(status: 200, fields: HTTPFields(Self.tagged)), nameOfURL: "f")
+        var part = HeldPart(exists: true, earlier: HeldVersion(Self.held.representation, count: 10))
+        #expect(part.returns(to: facts, from: nil) == false)
+        #expect(part.returns(to: facts, from: Self.held.representation) == nil)
+        part.hasReturned = true
+        #expect(part.returns(to: facts, from: nil) == nil)
+    }
+
     @Test("of the version that has more bytes stays, if the file changes once more") func larger() throws {
         var script = try changed()
         deliver(500_000, &script)
