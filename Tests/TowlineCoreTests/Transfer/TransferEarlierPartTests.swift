@@ -111,7 +111,7 @@ struct TransferEarlierPartTests {
         #expect(part.returns(to: ResponseFacts(head, nameOfURL: "f"), from: nil) == (length > 1 << 20 ? false : nil))
     }
 
-    @Test("stays only if its bytes can be resumed, and are more than those of an earlier one") func kept() {
+    @Test("stays only if its bytes can be resumed, and an earlier one has fewer") func kept() {
         var part = HeldPart(exists: true, isReplaced: true, replacement: .kept)
         part.replaced = HeldVersion(Self.held.representation, count: 10)
         #expect(part.keepsReplaced)
