@@ -8,7 +8,7 @@ import collections
 import re
 
 PROPERTIES = 15
-LINES = 620
+LINES = 600
 
 # Records with a few functions that change them, each independent of the others.
 RECORDS = {"DownloadRequest", "ResponseFacts", "ResponseQuestion", "DownloadSettings"}

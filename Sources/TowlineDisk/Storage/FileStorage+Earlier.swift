@@ -82,8 +82,8 @@ extension FileStorage {
         try folder.remove(names.earlier.journal)
     }
 
-    /// Decides whether the part file that a new one replaces becomes the earlier one, and removes a previous earlier one
-    /// that is in the way. Checks the space for the new part file. Adds a notice if the disk has no space for both.
+    /// Decides whether the part file that a new one replaces becomes the earlier one, and removes a previous earlier
+    /// one that is in the way. Checks the space for the new part file. Adds a notice if the disk has no space for both.
     func keepsReplaced(
         _ old: OpenPart, _ part: PartFile, _ record: DownloadRecord, _ terms: CreateTerms, _ notices: inout [String]
     ) throws(TowlineError) -> Bool {

@@ -109,8 +109,8 @@ extension FileStorage {
 
     /// Handles a part file without a usable journal, then examines the final name. Removes the part file only if its
     /// mark, an extended attribute, says that it is a part file. Any other file keeps its bytes. It keeps its name for
-    /// now if it is a finished file, or if the download possibly needs no part file and has no earlier one; `create` renames it temporarily
-    /// once a part file is needed.
+    /// now if it is a finished file, or if the download possibly needs no part file and has no earlier one;
+    /// `create` renames it temporarily once a part file is needed.
     private func judgeWithoutJournal(_ scene: inout Scene) throws(TowlineError) -> Survey {
         if let part = scene.part {
             let isNameNeeded = try scene.folder.status(of: scene.names.final) == nil || scene.earlier != nil

@@ -63,9 +63,6 @@ final class Destination {
         key = (LinkIdentity(options.url), nameOfURL)
     }
 
-    var isNew: Bool { changes.isNew }
-    var replacements: Int { changes.replacements }
-    var badPath: String? { changes.badPath }
     var existing: ExistingFile? { compared?.version }
 
     /// Sets `outcome` to the existing file, because the server reported that it has no newer version.
@@ -193,12 +190,6 @@ final class Destination {
             if case .unfinished(let earlier) = try look(at: place) { held = try take(earlier, at: place) }
         }
         return .resume(held ?? HeldDownload(representation: Representation(), written: ByteRangeSet()))
-    }
-
-    /// Gives the earlier part file its name back, after the present one was discarded.
-    func restoreEarlier(of present: OpenPart) {
-        guard present.earlier != nil, let place, case .unfinished(let earlier)? = try? look(at: place) else { return }
-        earlier.sink.close()
     }
 
     /// Removes the earlier part file.

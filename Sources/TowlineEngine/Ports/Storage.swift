@@ -58,8 +58,8 @@ package protocol Storage: AnyObject, Sendable {
     /// that the old journal never describes new bytes. A crash leaves the old part file, the new one or neither, never
     /// a mixture.
     ///
-    /// If `terms.keepsReplaced`, the old part file and its journal stay as the earlier part file of the new one, instead
-    /// of a previous earlier one. If the disk has no space for both, they are removed, with a notice.
+    /// If `terms.keepsReplaced`, the old part file and its journal stay as the earlier part file of the new one,
+    /// instead of a previous earlier one. If the disk has no space for both, they are removed, with a notice.
     func replace(_ old: OpenPart, place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError)
         -> OpenPart
 
@@ -98,6 +98,11 @@ extension Storage {
 }
 
 extension Storage {
+    /// Gives the earlier part file of a place its name back, after the present one was discarded.
+    func restoreEarlier(_ place: Place) {
+        if case .unfinished(let part)? = try? survey(place) { part.sink.close() }
+    }
+
     /// Returns no bytes: the default for a storage whose files cannot be read.
     package func firstBytes(of place: Place) -> [UInt8] { [] }
 

@@ -37,13 +37,11 @@ extension TransferRun {
     }
 
     /// Changes the part file with `body`, and reports the result to the state machine.
-    func prepared(
-        _ plan: PreparePlan?, _ body: () throws(TowlineError) -> Destination.Preparation
-    ) {
-        let replacements = destination.replacements
+    func prepared(_ plan: PreparePlan?, _ body: () throws(TowlineError) -> Destination.Preparation) {
+        let replacements = destination.changes.replacements
         do throws(TowlineError) {
             let preparation = try body()
-            if destination.replacements > replacements { resetCheckpoints() }
+            if destination.changes.replacements > replacements { resetCheckpoints() }
             machine.earlier = part?.earlier
             switch preparation {
             case .ready: step(.prepared)

@@ -272,7 +272,7 @@ final class TransferRun {
                 outcome: published.isForeign ? .skipped(path: published.path) : .published(published),
                 receivedBytes: received)
         case .failed(let error)?:
-            guard let badPath = destination.badPath, error.code == .checksumMismatch else { throw error }
+            guard let badPath = destination.changes.badPath, error.code == .checksumMismatch else { throw error }
             throw TowlineError(error.code, "\(error.message). The wrong file is kept as \(badPath)")
         case .stopped?, .upToDate?, nil: break
         }
@@ -290,10 +290,12 @@ final class TransferRun {
     /// Closes the part file, or removes it if this transfer created it and it has no bytes.
     private func close() {
         guard let part = destination.release() else { return }
-        if ending != .finished, destination.isNew, machine.ledger.written.isEmpty, part.journal?.written.isEmpty ?? true
+        if ending != .finished, destination.changes.isNew, machine.ledger.written.isEmpty,
+            part.journal?.written.isEmpty ?? true
         {
             part.sink.discard()
-            return destination.restoreEarlier(of: part)
+            if part.earlier != nil, let place = destination.place { services.storage.restoreEarlier(place) }
+            return
         }
         guard let task = publication.task else { return part.sink.close() }
         // A checksum task may still read the file. Its descriptor stays open until the task notices the cancellation.

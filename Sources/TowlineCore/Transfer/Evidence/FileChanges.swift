@@ -14,8 +14,8 @@ struct FileChanges: Sendable {
     var confirmations = 0
     /// The number of claimed changes of the file that were not confirmed: the server seems to send several versions.
     var flips = 0
-    /// `true` if the restart under way discards the bytes because the file changed on the server.
-    var fileChanged = false
+    /// `true` if the bytes of an earlier version were resumed, and no new bytes were joined to them since then.
+    var hasReturned = false
     /// The paused response whose body becomes the file in a restart; `nil` if a restart sends a new request.
     var keptAnswer: ResponseFacts?
     /// The metadata (length, validators) of the file whose bytes a restart discarded. If the next response has the same
@@ -55,7 +55,7 @@ struct FileChanges: Sendable {
     /// Forgets the claimed change of the file: it is confirmed, or the server does not repeat it.
     mutating func forgetClaim() { (isConfirming, claim) = (false, nil) }
 
-    /// Forgets the version that a request for the whole file had to repeat, because that request was answered or failed.
+    /// Forgets the version that a request for the whole file had to repeat: that request was answered or failed.
     mutating func endClaim() { if claim != nil { forgetClaim() } }
 
     /// Records that a request that had to confirm a change got the held version.
@@ -63,6 +63,9 @@ struct FileChanges: Sendable {
         forgetClaim()
         flips += 1
     }
+
+    /// Records that new bytes were joined to written ones, and that an earlier part file has fewer bytes.
+    mutating func noteJoined() { (discards, hasReturned) = (0, false) }
 
     /// Counts a restart of the download at the first byte, and checks that the user's options and the retry limit allow
     /// it.
@@ -76,7 +79,7 @@ struct FileChanges: Sendable {
             return .cannotRestartStream(terms.source, reason, isChange: restart.isChange)
         }
         (restarts, discards) = (restarts + 1, discards + 1)
-        (isConfirming, claim, confirmations, fileChanged) = (false, nil, 0, restart.isChange)
+        (isConfirming, claim, confirmations) = (false, nil, 0)
         guard let most = terms.retry.allowedTries(limit: nil), discards > most else { return nil }
         return .tooManyRestarts(terms.source, most, reason)
     }
@@ -85,6 +88,7 @@ struct FileChanges: Sendable {
     ///
     /// - Returns: the error with which the transfer fails instead; `nil` if the retry limit allows it.
     mutating func countReturn(_ terms: TransferTerms) -> TowlineError? {
+        hasReturned = true
         let restart = Restart(reason: "the server sends different versions of the file alternately")
         return countRestart(restart, holdsBytes: false, terms)
     }

@@ -13,8 +13,6 @@ struct HeldPart: Sendable {
     /// The version of the file in the earlier part file, which is beside the present one until the present one has as
     /// many bytes; `nil` without one.
     var earlier: HeldVersion?
-    /// `true` if the bytes of an earlier version were resumed, and no new bytes were joined to them since then.
-    var hasReturned = false
     /// `true` if the part file is a copy, which may have wrong bytes: the bytes before each resume point are compared
     /// with those of the server.
     var isDoubtful = false
@@ -48,23 +46,23 @@ struct HeldPart: Sendable {
     }
 
     /// Returns whether the server returns with a response to a version that was replaced: `true` if the open part file
-    /// still has its bytes, `false` if the earlier one has them, `nil` if it does not return. If it returns once more
-    /// before new bytes are joined, its versions alternate: each is then fetched from the start.
+    /// still has its bytes, `false` if the earlier one has them, `nil` if it does not return.
     ///
     /// - Parameter present: the version of the present part file.
     func returns(to offer: ResponseFacts, from present: Representation?) -> Bool? {
-        if hasReturned || present?.repeatsValidator(of: offer.representation, weakly: false) ?? false { return nil }
+        if present?.repeatsValidator(of: offer.representation, weakly: false) ?? false { return nil }
         if isReplaced, replacement == .keptForReturn, replaced?.isVersion(of: offer) ?? false { return true }
         let isLarger = !isReplaced || (replaced?.count ?? 0) <= (earlier?.count ?? 0)
         return isLarger && earlier?.isVersion(of: offer) ?? false ? false : nil
     }
 
-    /// Records that the bytes of the version that was replaced last are resumed. Returns the notice for the user.
-    mutating func noteReturn() -> TransferNotice {
-        hasReturned = true
-        let text = "the server sends the earlier version of the file again. Resuming its bytes"
-        return TransferNotice(.warning, .restarted, text)
-    }
+    /// The notice that the bytes of the version that was replaced last are resumed.
+    static let returnNotice = TransferNotice(
+        .warning, .restarted, "the server sends the earlier version of the file again. Resuming its bytes")
+
+    /// Returns whether the present part file has more bytes than the earlier one. Otherwise a server whose versions
+    /// alternate could make the transfer restart for ever, with a few bytes of each version.
+    func isAhead(_ ledger: RangeLedger) -> Bool { ledger.written.count > (earlier?.count ?? 0) }
 
     /// Removes the earlier part file if at least as many bytes of the present one are durable; `.max`: in any case.
     mutating func removeEarlier(ifReplacedBy durable: Int64 = .max) -> [TransferAction] {
@@ -95,7 +93,6 @@ struct HeldPart: Sendable {
     /// Tells the user once that bytes are joined to those of an earlier transfer. Before the first joined byte, the
     /// server may turn out to have another file.
     mutating func announceResuming() -> [TransferAction] {
-        hasReturned = false
         guard announcesResuming else { return [] }
         announcesResuming = false
         let size = ByteCountText.format(resumedBytes)

@@ -47,8 +47,8 @@ package struct HeldVersion: Sendable {
             + "were deleted"
     }
 
-    /// Returns whether a response has this version, so that these bytes can be resumed: an equal strong validator and an
-    /// equal length. Small files cannot be resumed.
+    /// Returns whether a response has this version, so that these bytes can be resumed: an equal strong validator and
+    /// an equal length. Small files cannot be resumed.
     func isVersion(of offer: ResponseFacts) -> Bool {
         offer.contentCoding == nil && coding == nil && representation.completeLength ?? 0 > SmallFilePolicy.longest
             && representation.repeatsValidator(of: offer.representation, weakly: false)

@@ -16,8 +16,7 @@ extension TransferEvidence {
     /// again.
     mutating func forgetRepresentation() {
         if representation?.completeLength != nil { changes.givenUp = representation }
-        if changes.fileChanged { changes.givenUp = nil }
-        changes.fileChanged = false
+        if part.replacement == .keptForReturn { changes.givenUp = nil }
         ranges.isWeakened = false
         changes.minimumLength = nil
         representation = nil
@@ -56,8 +55,8 @@ extension TransferEvidence {
         return ledger.isWhole ? part.announceResuming() : []
     }
 
-    /// Forgets the metadata of the file, because a restart discards the written bytes (recorded in `ledger`).
-    mutating func discard(_ ledger: RangeLedger) {
+    /// Forgets the metadata of the file and the written bytes (recorded in `ledger`), because a restart discards them.
+    mutating func discard(_ ledger: inout RangeLedger) {
         part.giveUp(ledger)
         if !ledger.written.isEmpty { part.replaced = atStake(ledger) }
         forgetRepresentation()
@@ -65,6 +64,7 @@ extension TransferEvidence {
         part.isDoubtful = false
         (part.resumedBytes, part.announcesResuming) = (0, false)
         part.isReplaced = part.exists
+        ledger = RangeLedger()
     }
 }
 

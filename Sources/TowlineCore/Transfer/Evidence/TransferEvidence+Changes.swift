@@ -9,8 +9,12 @@ extension TransferEvidence {
     mutating func weigh(
         _ id: AttemptID, _ offer: ResponseFacts, isWhole: Bool = true, _ work: inout TransferWork
     ) -> Reaction? {
-        if terms.changed != .fail, let isOpen = part.returns(to: offer, from: representation) {
-            return resumeEarlier(id, isOpen: isOpen, &work)
+        // The server sends the replaced version again. Each connection may lead to a server with another version.
+        if terms.changed != .fail, !changes.hasReturned, let isOpen = part.returns(to: offer, from: representation) {
+            work.isSingle = work.isSingle || terms.mirrors.isEmpty
+            let actions: [TransferAction] = work.dismiss(id) + [.notice(HeldPart.returnNotice)]
+            if let error = changes.countReturn(terms) { return Reaction(actions, .fail(error)) }
+            return Reaction(actions, .drain(.resumeEarlier(isOpen: isOpen)))
         }
         guard terms.changed != .accept, let plan = work.attempts[id]?.plan, var held = atStake(work.ledger),
             held.count > 0, part.exists || offer.suggestion == nil || terms.fileName != nil,
@@ -20,15 +24,6 @@ extension TransferEvidence {
         let next = changes.weigh(
             offer, isWhole: isWhole, isConfirmation: plan.isConfirmation, over: held, terms)
         return next.map { Reaction(work.dismiss(id), $0) }
-    }
-
-    /// Abandons the new version, because the server sends the replaced one again. From then on, a single connection is
-    /// used: each connection may lead to a server with another version.
-    private mutating func resumeEarlier(_ id: AttemptID, isOpen: Bool, _ work: inout TransferWork) -> Reaction {
-        let actions = work.dismiss(id)
-        if let error = changes.countReturn(terms) { return Reaction(actions, .fail(error)) }
-        work.isSingle = work.isSingle || terms.mirrors.isEmpty
-        return Reaction(actions + [.notice(part.noteReturn())], .drain(.resumeEarlier(isOpen: isOpen)))
     }
 
     /// Handles a response that shows another version of the file, if `weigh` allows that. A change with a new validator

@@ -16,10 +16,8 @@ extension TransferStateMachine {
         _ attempt: RunningAttempt, _ result: AttemptResult, _ context: TransferContext
     ) -> [TransferAction] {
         if case .sinkFailed(let error) = result {
-            let goesOn = [.running, .draining(.finish), .draining(.resume)].contains(phase)
-            guard goesOn, error.code == .diskFull, let notice = evidence.part.giveUpEarlier() else {
-                return fail(error)
-            }
+            guard phase == .running, error.code == .diskFull, let notice = evidence.part.giveUpEarlier()
+            else { return fail(error) }
             return [.notice(notice), .removeEarlier] + drain(.resume)
         }
         if case .digestDiffers(let start) = result {

@@ -109,10 +109,10 @@ package struct TransferStateMachine: Sendable {
         (now, jitter) = (context.now, context.jitter)
         let step = work.follow(context)
         for source in step.sources { patience.noteProgress(at: source, &sources) }
-        if step.isJoined { evidence.changes.discards = 0 }
+        if step.isJoined, evidence.part.isAhead(work.ledger) { evidence.changes.noteJoined() }
         var actions: [TransferAction] = step.hasClaims ? evidence.part.announceResuming() : []
         if evidence.isConfirmed, !work.isSingle { work.measure(step, context) }
-        actions += evidence.part.removeEarlier(ifReplacedBy: work.ledger.durable.count)
+        if phase == .running { actions += evidence.part.removeEarlier(ifReplacedBy: work.ledger.durable.count) }
         return evidence.part.proves(work.ledger.written) ? actions + [.adoptPart] : actions
     }
 
@@ -167,20 +167,13 @@ package struct TransferStateMachine: Sendable {
     /// Forgets the old file when all attempts except `keeper` have ended, and adopts the response of `keeper` as the
     /// new file; `nil`: a new request follows.
     private mutating func restart(_ keeper: AttemptID?) -> [TransferAction] {
-        discard()
+        evidence.discard(&work.ledger)
+        sources.forgetBytes()
         phase = .running
-        let answer = evidence.changes.keptAnswer.take()
-        guard let keeper, let answer else { return [] }
+        guard let answer = evidence.changes.keptAnswer.take(), let keeper else { return [] }
         work.restart(keeper)
         let context = TransferContext(now: now)
         return perform(evidence.adoptWhole(keeper, answer, isBelieved: true, &sources, &work, context))
-    }
-
-    /// Forgets the written bytes.
-    private mutating func discard() {
-        evidence.discard(work.ledger)
-        work.ledger = RangeLedger()
-        sources.forgetBytes()
     }
 
     // MARK: Ending
@@ -212,7 +205,7 @@ package struct TransferStateMachine: Sendable {
         return work.cancelAll(except: keeper) + drained()
     }
 
-    /// Continues with the step `TransferGoal` of draining if no request is left to wait for. Called after each request's end.
+    /// Continues with the step that follows draining if no request is left to wait for.
     mutating func drained() -> [TransferAction] {
         guard case .draining(let goal) = phase else { return [] }
         if case .restart(let keeper) = goal {
@@ -224,10 +217,9 @@ package struct TransferStateMachine: Sendable {
         // The digest of a response that ended meanwhile did not match, so bytes are missing again.
         case .finish, .resume, .restart: phase = .running
         case .resumeEarlier(let isOpen):
-            // The present part file may have got as many bytes meanwhile.
-            phase = isOpen || evidence.part.earlier != nil ? .preparing(nil) : .running
-            guard phase.isPreparing else { return [] }
-            discard()
+            evidence.discard(&work.ledger)
+            sources.forgetBytes()
+            phase = .preparing(nil)
             return [.resumeEarlier(isOpen: isOpen)]
         case .end(let ending): return end(ending)
         }
@@ -251,9 +243,8 @@ package struct TransferStateMachine: Sendable {
 
     private mutating func publish() -> [TransferAction] {
         phase = .publishing
-        return evidence.part.removeEarlier() + [
-            .publish(length: work.ledger.completeLength ?? 0, modified: evidence.representation?.lastModified)
-        ]
+        let modified = evidence.representation?.lastModified
+        return evidence.part.removeEarlier() + [.publish(length: work.ledger.completeLength ?? 0, modified: modified)]
     }
 
     private mutating func verified(_ mismatches: [ChecksumMismatch]) -> [TransferAction] {
