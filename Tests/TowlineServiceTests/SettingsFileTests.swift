@@ -8,6 +8,8 @@ import Towline
     private func file(_ text: String) throws -> URL {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("towd-\(UUID().uuidString).yaml")
         try Data(text.utf8).write(to: file)
+        // Independent of the umask, which can be 0.
+        try #require(chmod(file.path, 0o600) == 0)
         return file
     }
 
