@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import TowlineCore
 import TowlineEngine
@@ -214,6 +215,30 @@ import TransferSimulation
             return
         }
         #expect(bench.scratch.names == [])
+    }
+
+    /// A crash can leave the earlier part file alone. It is the unfinished download, for every reader.
+    @Test func theEarlierPartFileAloneIsTheDownload() throws {
+        let directory = ScratchDirectory()
+        let storage = FileStorage()
+        let terms = CreateTerms(journaled: true)
+        let part = try storage.create(directory.place(), record: .sample(length: 4_000_000), terms: terms)
+        try part.fill(0..<5000)
+        part.sink.close()
+        for suffix in ["", "-journal"] {
+            let name = directory.path + "/file.tow"
+            #expect(rename(name + suffix, name + "-old" + suffix) == 0)
+        }
+        #expect(try storage.inspect(directory.place()).written.count == 5000)
+        #expect(storage.find(source: Self.source, inDirectory: directory.path) == directory.place())
+        #expect(JournalReader.finalNames(ofJournalsIn: directory.names) == ["file"])
+        guard case .unfinished(let report, nil) = try JournalReader.look(at: directory.path + "/file") else {
+            Issue.record("no unfinished download")
+            return
+        }
+        #expect(report.isSamePart)
+        #expect(try storage.content(directory.place(), isFinished: false, length: nil).completeLength == 4_000_000)
+        #expect(directory.names == ["file.tow-old", "file.tow-old-journal"])
     }
 
     @Test(arguments: Disk.allCases) func aSmallPartIsForgotten(_ disk: Disk) async throws {

@@ -16,6 +16,8 @@ import TransferSimulation
     static let old = Version(seed: 1, length: 1_300_000)
     static let new = Version(seed: 2, length: 1_200_000)
     static let held: Int64 = 1_150_000
+    /// The file of another URL, which differs in its query.
+    private static let other = Version(seed: 3, length: 1_300_000)
 
     /// The situation in which the responses arrive.
     enum Situation: CaseIterable {
@@ -25,6 +27,10 @@ import TransferSimulation
         case resume
         /// A finished file may be updated.
         case update
+        /// A part file of another URL has the name.
+        case otherPart
+        /// A finished file of another URL has the name.
+        case otherFile
     }
 
     /// One response of a sequence.
@@ -114,7 +120,7 @@ import TransferSimulation
             let count = Int.random(in: 1...6, using: &generator)
             offers = (0..<count).map { _ in Offer(using: &generator) }
             lacksValidator = Int.random(in: 0..<4, using: &generator) == 0
-            if situation == .first { offers[0] = Offer(.cutFile) }
+            if ![.resume, .update].contains(situation) { offers[0] = Offer(.cutFile) }
         }
 
         var description: String {
@@ -126,20 +132,18 @@ import TransferSimulation
     static func violation(_ sequence: Sequence) throws -> String? {
         var old = old
         if sequence.lacksValidator { (old.etag, old.lastModified) = (.absent, nil) }
+        if [.otherPart, .otherFile].contains(sequence.situation) { return try violation(besideAnother: sequence, old) }
         let site = SimulatedSite(Resource(old))
         var base = 0
         switch sequence.situation {
-        case .first: break
+        case .first, .otherPart, .otherFile: break
         case .resume: base = try site.interrupt(after: held).requests
         case .update:
             guard try site.download().succeeded else { return "the first download failed" }
             base = site.server.requests.count
         }
-        let offers = sequence.offers
         let first = base
-        site.server.set(
-            Behaviour { context in offers[min(context.request.index - first, offers.count - 1)].reply(context) },
-            for: SimulatedSite.path)
+        site.server.set(behaviour(sequence.offers, after: first), for: SimulatedSite.path)
         let outcome = try site.download {
             $0.maximumTries = 4
             if sequence.situation == .update { $0.existing = .update }
@@ -153,10 +157,47 @@ import TransferSimulation
             guard sequence.situation == .resume else { return nil }
             return site.storage.versions.contains { $0.count >= held } ? nil : "held bytes are gone: \(outcome.message)"
         }
-        if published == old { return nil }
+        return violation(published, sequence, site, first)
+    }
+
+    private static func behaviour(_ offers: [Offer], after first: Int) -> Behaviour {
+        Behaviour { context in offers[min(context.request.index - first, offers.count - 1)].reply(context) }
+    }
+
+    /// Downloads while the bytes of another URL have the name. They stay, whatever the server sends.
+    private static func violation(besideAnother sequence: Sequence, _ old: Version) throws -> String? {
+        let site = SimulatedSite(Resource(other))
+        if sequence.situation == .otherPart {
+            try site.interrupt(after: held)
+        } else {
+            guard try site.download().succeeded else { return "the first download failed" }
+        }
+        let first = site.server.requests.count
+        site.server.replace(SimulatedSite.path, with: old)
+        site.server.set(behaviour(sequence.offers, after: first), for: SimulatedSite.path)
+        let outcome = try site.download(SimulatedSite.path + "?key=2") {
+            $0.maximumTries = 4
+            $0.target = .file(directory: SimulatedSite.directory, name: nil)
+        }
+        let stays =
+            sequence.situation == .otherPart
+            ? site.storage.versions.contains { $0.count >= held } : site.published([other]) != nil
+        guard stays else { return "the bytes of the other URL are gone: \(outcome.message)" }
+        guard outcome.succeeded else { return nil }
+        let name = SimulatedSite.name.replacing(".", with: " (1).")
+        return violation(site.published([old, new], name: name), sequence, site, first)
+    }
+
+    /// Returns what is wrong with a published version; `nil` if nothing is.
+    private static func violation(
+        _ published: Version?, _ sequence: Sequence, _ site: SimulatedSite, _ first: Int
+    ) -> String? {
+        if published?.length == old.length { return nil }
         // A short text with a new validator and without a text type is believed if at most 1 MiB is held.
-        let isTaggedText = offers.contains { $0.hasValidator && [.unlabelled, .mislabelled].contains($0.kind) }
-        if published == nil, sequence.situation == .first, isTaggedText, !sequence.lacksValidator { return nil }
+        let tagged = sequence.offers.filter(\.hasValidator).map(\.kind)
+        let isTaggedText = tagged.contains(.unlabelled) || tagged.contains(.mislabelled)
+        let isFirst = ![.resume, .update].contains(sequence.situation)
+        if published == nil, isFirst, isTaggedText, !sequence.lacksValidator { return nil }
         guard published == new else { return "published \(site.firstBytes)" }
         return isBelievable(sequence, site.server.requests.dropFirst(first)) ? nil : "the new version was not confirmed"
     }

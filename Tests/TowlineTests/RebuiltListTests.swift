@@ -9,8 +9,10 @@ import TowlineEngine
 
 /// Tests of a list that was rebuilt from journals.
 @Suite struct RebuiltListTests {
-    /// The download may belong to a client on another machine, which must not reach services on this machine.
-    @Test(arguments: [false, true]) func aRebuiltListKeepsToPublicAddresses(_ isRestricted: Bool) throws {
+    /// The download may belong to a client on another machine, which must not reach services on this machine. A crash
+    /// may have left the earlier part file alone.
+    @Test(arguments: [false, true], [false, true])
+    func aRebuiltListKeepsToPublicAddresses(_ isRestricted: Bool, _ isEarlier: Bool) throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("towline-\(UUID().uuidString)")
             .path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
@@ -23,7 +25,12 @@ import TowlineEngine
         let part = try storage.create(
             Place(directory: directory, name: "file"), record: record, terms: CreateTerms(journaled: true))
         part.sink.close()
+        for suffix in isEarlier ? ["", "-journal"] : [] {
+            let name = directory + "/file.tow"
+            try FileManager.default.moveItem(atPath: name + suffix, toPath: name + "-old" + suffix)
+        }
         let found = try #require(LocalFiles(storage: storage).orphans(in: directory).first)
+        #expect(found.name == "file")
         #expect(try StoredRequest.decode(found.options).publicAddressesOnly == isRestricted)
     }
 

@@ -179,10 +179,9 @@ struct LocalFiles: DownloadFiles {
     }
 
     private func find(in directory: String) -> [UnfinishedFile] {
-        let suffix = ".tow-journal"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-        return names.filter { $0.hasSuffix(suffix) }.sorted().compactMap { journal in
-            let place = Place(directory: directory, name: String(journal.dropLast(suffix.count)))
+        return JournalReader.finalNames(ofJournalsIn: names).compactMap { name in
+            let place = Place(directory: directory, name: name)
             guard let report = try? storage.inspect(place) else { return nil }
             return UnfinishedFile(
                 directory: directory, source: report.record.source, held: JournalSummary(report, place),

@@ -131,11 +131,12 @@ final class FolderPool: Sendable {
                 suffixes.part, suffixes.journal, suffixes.nextPart, suffixes.newJournal, suffixes.earlier.part,
                 suffixes.earlier.journal,
             ] where name.hasSuffix(suffix) { listing.leftovers.insert(String(name.dropLast(suffix.count))) }
-            guard name.hasSuffix(suffixes.journal) else { continue }
-            let final = String(name.dropLast(suffixes.journal.count))
+        }
+        for final in JournalReader.finalNames(ofJournalsIn: names) {
             // A journal from another user must not choose a name that no server could choose (`.bashrc`).
             guard SafeFileName.isSafe(final), !PlaceNames.isAbbreviated(final),
-                let source = metadata(of: name, in: folder)?.record.source
+                let existing = try? PlaceNames(final: final).existing(in: folder),
+                let source = metadata(of: existing.journal, in: folder)?.record.source
             else { continue }
             listing.journals.append((LinkIdentity.group(of: source), final))
         }

@@ -32,6 +32,12 @@ struct PlaceNames: Sendable {
         names.isEarlier = true
         return names
     }
+    /// Returns these names, or those of the earlier part file if only its journal exists: after a crash, until the
+    /// download continues.
+    func existing(in folder: Folder) throws(TowlineError) -> PlaceNames {
+        guard try folder.status(of: journal) == nil, try folder.status(of: earlier.journal) != nil else { return self }
+        return earlier
+    }
     /// The name, `NAME.tow-bad`, of a complete file with a wrong checksum, which is kept for the user.
     var bad: String { stem + ".tow-bad" }
     /// The temporary name for a file that has the part file's name but does not belong to the download.

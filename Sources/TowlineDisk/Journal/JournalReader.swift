@@ -43,7 +43,7 @@ package enum JournalReader {
     {
         let (directory, name) = split(path)
         let folder = try Folder(directory, syscall: syscall)
-        let names = PlaceNames(final: name)
+        let names = try PlaceNames(final: name).existing(in: folder)
         if !name.isEmpty {
             let boot = folder.boot(.current(syscall))
             if try folder.status(of: names.journal) != nil,
@@ -107,7 +107,7 @@ package enum JournalReader {
         _ folder: Folder, _ name: String
     ) throws(TowlineError) -> (report: JournalReport, journal: Descriptor, part: Descriptor?) {
         let (path, syscall) = (folder.path(of: name), folder.descriptor.syscall)
-        let names = PlaceNames(final: name)
+        let names = try PlaceNames(final: name).existing(in: folder)
         guard let file = try folder.open(names.journal, readOnly: true) else {
             throw TowlineError(
                 .unusableDestination,
@@ -128,6 +128,15 @@ package enum JournalReader {
             durable: ByteRangeSet(contents.runs.map(\.durable)), partLength: status?.size,
             isSamePart: status?.identity == contents.metadata.part)
         return (report, file, part)
+    }
+
+    /// Returns the final names that belong to the journals among the names of files, each once.
+    package static func finalNames(ofJournalsIn names: [String]) -> [String] {
+        let suffixes = [PlaceNames(final: ""), PlaceNames(final: "").earlier].map(\.journal)
+        let found = names.compactMap { name in
+            suffixes.first { name.hasSuffix($0) }.map { String(name.dropLast($0.count)) }
+        }
+        return Set(found).sorted()
     }
 
     /// Splits a path into its directory and its last component.

@@ -104,8 +104,8 @@ package final class FileStorage: Storage {
         guard let folder = try? folders.folder(directory) else { return nil }
         var possible: Place?
         for name in folders.index(of: folder).names(of: link.group, read: { folders.listing(of: folder) }) {
-            let names = PlaceNames(final: name)
-            guard let source = folders.metadata(of: names.journal, in: folder)?.source,
+            guard let names = try? PlaceNames(final: name).existing(in: folder),
+                let source = folders.metadata(of: names.journal, in: folder)?.source,
                 (try? folder.status(of: names.part)) != nil
             else { continue }
             let place = Place(directory: directory, name: name)

@@ -190,6 +190,18 @@ struct TransferEarlierPartTests {
         #expect(script.failure?.code == .diskFull)
     }
 
+    @Test("is removed with a notice if the disk is full at a checkpoint") func fullDiskAtCheckpoint() throws {
+        var script = try changed()
+        deliver(200_000, &script)
+        let error = TowlineError(.diskFull, "the disk is full")
+        script.feed(.checkpointFailed(ByteRangeSet([ByteRange(0, 100_000)]), error))
+        #expect(script.actions.contains(.removeEarlier) && script.ending == nil)
+        script.endCancelled()
+        script.now += .seconds(60)
+        script.feed(.tick)
+        #expect(script.last.lease.lowerBound == 100_000)
+    }
+
     @Test("is kept without proof, and not if its bytes are wrong or lost", arguments: [true, false])
     func withoutProof(_ isWrong: Bool) throws {
         var script = try TransferScript()

@@ -71,11 +71,11 @@ struct HeldPart: Sendable {
         return [.removeEarlier]
     }
 
-    /// Forgets the earlier part file, because the disk has no space for both.
-    ///
-    /// - Returns: the notice for the user; `nil` without an earlier part file.
-    mutating func giveUpEarlier() -> TransferNotice? {
-        earlier.take().map { TransferNotice(.warning, .disk, $0.deletionNotice) }
+    /// Returns the actions that make room after an error of a running transfer: they remove the earlier part file if the
+    /// disk is full. Returns none if the error has another reason, or there is no earlier part file.
+    mutating func makeRoom(_ error: TowlineError, _ phase: TransferPhase) -> [TransferAction] {
+        guard phase == .running, error.code == .diskFull, let earlier = earlier.take() else { return [] }
+        return [.notice(TransferNotice(.warning, .disk, earlier.deletionNotice)), .removeEarlier]
     }
 
     /// Records that a new part file has replaced the present one, if it was out of date.

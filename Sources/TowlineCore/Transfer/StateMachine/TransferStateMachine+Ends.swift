@@ -16,9 +16,8 @@ extension TransferStateMachine {
         _ attempt: RunningAttempt, _ result: AttemptResult, _ context: TransferContext
     ) -> [TransferAction] {
         if case .sinkFailed(let error) = result {
-            guard phase == .running, error.code == .diskFull, let notice = evidence.part.giveUpEarlier()
-            else { return fail(error) }
-            return [.notice(notice), .removeEarlier] + drain(.resume)
+            let actions = evidence.part.makeRoom(error, phase)
+            return actions.isEmpty ? fail(error) : actions + drain(.resume)
         }
         if case .digestDiffers(let start) = result {
             return perform(

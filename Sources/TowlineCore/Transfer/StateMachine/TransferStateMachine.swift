@@ -68,7 +68,8 @@ package struct TransferStateMachine: Sendable {
             return []
         case .checkpointFailed(let durable, let error):
             // Publishing syncs again, detects failures of earlier syncs, and ends with the journal closed.
-            return phase == .publishing ? [] : perform(patience.lostBytes(except: durable, error, &work))
+            guard phase != .publishing else { return [] }
+            return evidence.part.makeRoom(error, phase) + perform(patience.lostBytes(except: durable, error, &work))
         case .verified(let mismatches): return verified(mismatches)
         case .published: return end(.finished)
         case .networkChanged(let network):
