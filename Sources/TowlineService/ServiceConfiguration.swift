@@ -27,8 +27,6 @@ package struct ServiceConfiguration: Sendable {
     package var bodyTimeout: Duration = .seconds(30)
     /// Maximum time that a connection may stay idle between requests.
     package var idleTimeout: Duration = .seconds(120)
-    /// Time after which the connection of a stranger is closed when another stranger has replaced it.
-    package var replacedGrace: Duration = .milliseconds(100)
     /// Maximum time without progress of a response to a client that has not shown the access token or a session.
     package var strangerStallTimeout: Duration = .seconds(30)
     /// Maximum time without progress of a response to a client that has shown the access token or a session. A film

@@ -25,19 +25,6 @@ import Testing
         for number in 1...100 { #expect(table.add(number) == (number > 4 ? number - 4 : nil)) }
     }
 
-    /// The access token of a stranger may be read only after another stranger has replaced it.
-    @Test func aReplacedStrangerCanReturn() {
-        var table = ConnectionTable<Int>(limit: Self.limit)
-        for number in 0..<5 { #expect(table.add(number) == (number == 4 ? 0 : nil)) }
-        #expect(table.authenticate(0) == nil)
-        #expect(table.add(5) == 1, "the connection that returned is no stranger")
-        for number in 6..<13 {
-            _ = table.add(number)
-            #expect(table.authenticate(number) == nil)
-        }
-        #expect(table.authenticate(1) == 6, "of the authenticated connections, 6 has been idle for longest")
-    }
-
     @Test func aClosedConnectionMakesRoom() {
         var table = ConnectionTable<Int>(limit: Self.limit)
         for number in 0..<4 { #expect(table.add(number) == nil) }

@@ -449,59 +449,12 @@ import TowlineWire
         try await site.stop()
     }
 
-    /// A request that arrives before the connection is closed counts, although other strangers have replaced it. Without
-    /// the access token, the connection is closed without a response.
-    @Test(arguments: [(true, "HTTP/1.1 200"), (false, "")])
-    func theTokenOfAReplacedStrangerIsRead(_ isOwner: Bool, _ response: String) async throws {
-        let site = try await ServiceSite {
-            $0.maximumConnections = 16
-            $0.replacedGrace = .seconds(2)
-        }
-        let first = try RawExchange.connect(.port(site.port))
-        let others = try (0..<8).map { _ in try RawExchange.connect(.port(site.port)) }
-        try await Task.sleep(for: .seconds(1))
-        let token = isOwner ? "Authorization: Bearer \(site.service.token.text)\r\n" : ""
-        RawExchange.write(Array("GET /api/v1/totals HTTP/1.1\r\nHost: 127.0.0.1\r\n\(token)".utf8), to: first)
-        if isOwner { RawExchange.write(Array("\r\n".utf8), to: first) }
-        let answer = await withCheckedContinuation { continuation in
-            Thread.detachNewThread {
-                var buffer = [UInt8](repeating: 0, count: 12)
-                let count = max(0, read(first, &buffer, buffer.count))
-                continuation.resume(returning: String(decoding: buffer.prefix(count), as: UTF8.self))
-            }
-        }
-        #expect(answer == response)
-        for descriptor in others + [first] { close(descriptor) }
-        try await site.stop()
-    }
-
-    /// A stranger that does not read its response has no more time than another one.
-    @Test func aReplacedStrangerThatDoesNotReadIsClosed() async throws {
-        let site = try await ServiceSite { $0.maximumConnections = 16 }
-        let first = try RawExchange.connect(.port(site.port))
-        var small: Int32 = 4096
-        setsockopt(first, SOL_SOCKET, SO_RCVBUF, &small, socklen_t(MemoryLayout<Int32>.size))
-        let request = "GET /page/addDialog.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-        RawExchange.write(Array(String(repeating: request, count: 50).utf8), to: first)
-        try await Task.sleep(for: .seconds(1))
-        let others = try (0..<8).map { _ in try RawExchange.connect(.port(site.port)) }
-        let clock = ContinuousClock()
-        let start = clock.now
-        while send(first, "x", 1, Int32(MSG_NOSIGNAL)) == 1, clock.now - start < .seconds(25) {
-            try await Task.sleep(for: .milliseconds(50))
-        }
-        #expect(clock.now - start < .seconds(15))
-        for descriptor in others + [first] { close(descriptor) }
-        try await site.stop()
-    }
-
     /// One client cannot use all connections: its idle connections are closed, and the Unix socket has its own limit.
     @Test func idleConnectionsLockNobodyOut() async throws {
-        let site = try await ServiceSite {
-            $0.maximumConnections = 40
-            $0.replacedGrace = .seconds(1)
-        }
-        let descriptors = try (0..<60).map { _ in try RawExchange.connect(.port(site.port)) }
+        // Event loops add connections in another order than the kernel accepts them. The share of strangers is larger
+        // than that difference, as by default.
+        let site = try await ServiceSite { $0.maximumConnections = 400 }
+        let descriptors = try (0..<160).map { _ in try RawExchange.connect(.port(site.port)) }
         #expect(try await ask(site, "GET", "/api/v1/health").status == 200)
         #expect(try await site.ask("GET", "/health").status == 200)
         for descriptor in descriptors { close(descriptor) }

@@ -32,10 +32,11 @@ struct PlaceNames: Sendable {
         names.isEarlier = true
         return names
     }
-    /// Returns these names, or those of the earlier part file if only its journal exists: after a crash, until the
-    /// download continues.
+    /// Returns these names, or those of the earlier part file if only its files exist: after a crash, until the download
+    /// continues.
     func existing(in folder: Folder) throws(TowlineError) -> PlaceNames {
-        guard try folder.status(of: journal) == nil, try folder.status(of: earlier.journal) != nil else { return self }
+        for name in [journal, part] where try folder.status(of: name) != nil { return self }
+        for name in [earlier.journal, earlier.part] where try folder.status(of: name) == nil { return self }
         return earlier
     }
     /// The name, `NAME.tow-bad`, of a complete file with a wrong checksum, which is kept for the user.

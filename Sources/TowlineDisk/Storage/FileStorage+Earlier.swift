@@ -75,7 +75,8 @@ extension FileStorage {
     func removeEarlier(_ folder: Folder, _ names: PlaceNames) throws(TowlineError) {
         guard let earlier = try earlierPart(folder, names, locks: false) else { return }
         defer { earlier.close() }
-        try earlier.journal.silence(as: .discarded)
+        // A full disk may refuse a change of the journal, but not its removal.
+        try? earlier.journal.silence(as: .discarded)
         try folder.remove(names.earlier.part)
         // Without the journal, a part file that a power loss restores would have no owner.
         try folder.descriptor.synchronizeAll()

@@ -14,42 +14,45 @@ final class ConnectionShare: Sendable {
     /// - Parameter limit: the maximum number of connections of the listener.
     init(limit: Int) { state = Mutex(State(table: ConnectionTable(limit: limit))) }
 
-    /// Adds a stranger. The stranger that it replaces gets the event `StrangerReplaced`.
     func add(_ channel: any Channel) {
-        change(channel, isOpen: true) { table, id in table.add(id) }?
-            .pipeline.fireUserInboundEventTriggered(StrangerReplaced())
+        change(channel) { table, id in
+            table.add(id)
+        } before: {
+            $0[ObjectIdentifier(channel)] = channel
+        }
     }
 
     /// Records that the client of a connection has shown the access token or a session.
-    func authenticate(_ channel: any Channel) {
-        change(channel, isOpen: true) { table, id in table.authenticate(id) }.map(Self.reset)
-    }
+    func authenticate(_ channel: any Channel) { change(channel) { table, id in table.authenticate(id) } }
 
     /// Records that a connection has become idle, or that a request is in progress.
     func set(idle: Bool, _ channel: any Channel) {
-        _ = change(channel) { table, id in
+        change(channel) { table, id in
             table.set(idle: idle, id)
             return nil
         }
     }
 
     func remove(_ channel: any Channel) {
-        _ = change(channel, isOpen: false) { table, id in
+        change(channel) { table, id in
             table.remove(id)
             return nil
+        } before: {
+            $0[ObjectIdentifier(channel)] = nil
         }
     }
 
-    /// Changes the table, and returns the connection that is no longer in it.
+    /// Changes the table, and closes the connection that the change returns.
     private func change(
-        _ channel: any Channel, isOpen: Bool? = nil,
-        _ change: (inout ConnectionTable<ObjectIdentifier>, ObjectIdentifier) -> ObjectIdentifier?
-    ) -> (any Channel)? {
-        state.withLock { state in
-            let id = ObjectIdentifier(channel)
-            if let isOpen { state.channels[id] = isOpen ? channel : nil }
-            return change(&state.table, id).flatMap { state.channels.removeValue(forKey: $0) }
+        _ channel: any Channel,
+        _ change: (inout ConnectionTable<ObjectIdentifier>, ObjectIdentifier) -> ObjectIdentifier?,
+        before: (inout [ObjectIdentifier: any Channel]) -> Void = { _ in }
+    ) {
+        let victim = state.withLock { state in
+            before(&state.channels)
+            return change(&state.table, ObjectIdentifier(channel)).flatMap { state.channels.removeValue(forKey: $0) }
         }
+        victim.map(Self.reset)
     }
 
     /// Closes a connection and discards its unsent bytes. Otherwise the kernel would keep the bytes for minutes after
@@ -59,6 +62,3 @@ final class ConnectionShare: Sendable {
         channel.close(promise: nil)
     }
 }
-
-/// An event of the pipeline: another stranger has replaced this one, see `ConnectionTable`.
-struct StrangerReplaced: Sendable {}

@@ -34,16 +34,17 @@ struct ConnectionTable<Connection: Hashable> {
         return oldest
     }
 
-    /// Records that the client of a connection has shown the access token or a session. Adds a stranger that is no
-    /// longer in the table, because it was replaced. Returns the connection to close, which is no longer in the table:
-    /// this connection if no other one is idle.
+    /// Records that the client of a connection has shown the access token or a session. Returns the connection to
+    /// close, which is no longer in the table: this connection if no other one is idle.
     mutating func authenticate(_ connection: Connection) -> Connection? {
-        if entries[connection]?.isAuthenticated == true { return nil }
-        let isFull = entries.values.count(where: \.isAuthenticated) >= authenticatedLimit
-        let victim = isFull ? excess(of: 0) { $0.isAuthenticated ? $0.idleSince : nil } ?? connection : nil
-        let number = nextEvent()
-        entries[connection, default: Entry(number: number)].isAuthenticated = true
-        if let victim { entries[victim] = nil }
+        guard entries[connection]?.isAuthenticated == false else { return nil }
+        guard entries.values.count(where: \.isAuthenticated) >= authenticatedLimit else {
+            entries[connection]?.isAuthenticated = true
+            return nil
+        }
+        let victim = excess(of: 0) { $0.isAuthenticated ? $0.idleSince : nil } ?? connection
+        entries[victim] = nil
+        entries[connection]?.isAuthenticated = true
         return victim
     }
 

@@ -18,27 +18,20 @@ final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     private let head: TimeAmount
     private let body: TimeAmount
     private let idle: TimeAmount
-    private let grace: TimeAmount
     private let share: ConnectionShare
     private let queue = RequestQueue()
     private let watch: ResponseWatch
     private var timer: Scheduled<Void>?
     private var answersOwed = 0
     private var isReadingBody = false
-    /// A response has begun, and not left completely.
-    private var isResponding = false
     /// The service has sent its last response on this connection.
     private var hasEnded = false
-    private var isAuthenticated = false
-    /// Another stranger has replaced this one. The connection is closed instead of the next response.
-    private var isReplaced = false
 
     init(_ configuration: ServiceConfiguration, share: ConnectionShare) {
         self.share = share
         head = TimeAmount(configuration.headTimeout)
         body = TimeAmount(configuration.bodyTimeout)
         idle = TimeAmount(configuration.idleTimeout)
-        grace = TimeAmount(configuration.replacedGrace)
         watch = ResponseWatch(configuration)
     }
 
@@ -90,31 +83,11 @@ final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     }
 
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
-        if event is ClientAuthenticated {
-            isAuthenticated = true
-            share.authenticate(context.channel)
-        }
+        if event is ClientAuthenticated { share.authenticate(context.channel) }
         context.triggerUserOutboundEvent(event, promise: promise)
     }
 
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard event is StrangerReplaced else { return context.fireUserInboundEventTriggered(event) }
-        // The request may have arrived before this event, with the access token. The service reads it first.
-        let channel = context.channel
-        context.eventLoop.assumeIsolated().scheduleTask(in: grace) {
-            guard !self.isAuthenticated else { return }
-            self.isReplaced = true
-            let isAnswerDue = self.answersOwed > 0 && !self.isReadingBody && !self.isResponding
-            if !isAnswerDue { ConnectionShare.reset(channel) }
-        }
-    }
-
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if isReplaced, !isAuthenticated {
-            promise?.fail(ChannelError.ioOnClosedChannel)
-            return ConnectionShare.reset(context.channel)
-        }
-        isResponding = true
         guard case .end = unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
         let sent = promise ?? context.eventLoop.makePromise()
         sent.futureResult.assumeIsolated().whenSuccess { self.responseLeft(context) }
@@ -129,7 +102,6 @@ final class PatienceHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
 
     private func responseLeft(_ context: ChannelHandlerContext) {
         answersOwed -= 1
-        isResponding = false
         if answersOwed == 0 { share.set(idle: true, context.channel) }
         if answersOwed == 0, !isReadingBody { wait(idle, context) }
         queue.endResponse()

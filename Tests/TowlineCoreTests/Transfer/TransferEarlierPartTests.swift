@@ -200,6 +200,14 @@ struct TransferEarlierPartTests {
         script.now += .seconds(60)
         script.feed(.tick)
         #expect(script.last.lease.lowerBound == 100_000)
+        // The failure that made room does not count.
+        for isLast in [false, true] {
+            script.feed(.checkpointFailed(ByteRangeSet(), error))
+            script.endCancelled()
+            #expect((script.failure?.code == .diskFull) == isLast)
+            script.now += .seconds(60)
+            if !isLast { script.feed(.tick) }
+        }
     }
 
     @Test("is kept without proof, and not if its bytes are wrong or lost", arguments: [true, false])

@@ -240,14 +240,16 @@ struct TransferPatience: Sendable {
     }
 
     /// Discards the bytes that are not in `durable` after a failed sync: Linux may drop pages whose write-back failed.
-    /// A second failed sync ends the transfer with `error`.
+    /// A second failed sync ends the transfer with `error`. A failure after which there is more room does not count.
+    ///
+    /// - Parameter room: the actions that make room on a full disk.
     mutating func lostBytes(
-        except durable: ByteRangeSet, _ error: TowlineError, _ work: inout TransferWork
+        except durable: ByteRangeSet, _ error: TowlineError, _ room: [TransferAction], _ work: inout TransferWork
     ) -> Reaction {
-        syncFailures += 1
+        if room.isEmpty { syncFailures += 1 }
         work.loseBytes(except: durable)
         guard syncFailures < 2 else { return Reaction([], .fail(error)) }
         let text = "\(error.message). The downloaded bytes that were not yet saved to disk are downloaded again"
-        return Reaction([.notice(TransferNotice(.warning, .disk, text))], .drain(.resume))
+        return Reaction(room + [.notice(TransferNotice(.warning, .disk, text))], .drain(.resume))
     }
 }

@@ -69,7 +69,7 @@ package struct TransferStateMachine: Sendable {
         case .checkpointFailed(let durable, let error):
             // Publishing syncs again, detects failures of earlier syncs, and ends with the journal closed.
             guard phase != .publishing else { return [] }
-            return evidence.part.makeRoom(error, phase) + perform(patience.lostBytes(except: durable, error, &work))
+            return perform(patience.lostBytes(except: durable, error, evidence.part.makeRoom(error, phase), &work))
         case .verified(let mismatches): return verified(mismatches)
         case .published: return end(.finished)
         case .networkChanged(let network):
