@@ -211,6 +211,14 @@ final class Attempt {
         deadlineDidChange(self)
     }
 
+    /// Records the socket that libcurl waits for. On a reused connection, the head may have arrived before libcurl waited
+    /// for the first time.
+    func waits(for socket: Int32) {
+        let isFirst = connection.socket == nil
+        connection.socket = socket
+        if isFirst { fitReceiveBuffer() }
+    }
+
     /// Fits the receive buffer of the connection to the rate limit of the receiver, which may have changed.
     func fitReceiveBuffer() {
         guard let body, let socket = connection.socket else { return }

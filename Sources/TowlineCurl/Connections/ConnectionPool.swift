@@ -274,7 +274,7 @@ final class ConnectionPool {
                 pool.watch.dismiss(socket)
                 return 0
             }
-            attempt?.connection.socket = socket
+            attempt?.waits(for: socket)
             return pool.watch.want(interest, of: socket, tag: pool.tag) ? 0 : -1
         }
 
