@@ -65,7 +65,9 @@ def neighbour():
     ready, go = os.pipe(), os.pipe()
     process = os.fork()
     if process == 0:
-        if ctypes.CDLL(None).unshare(0x40000000):  # CLONE_NEWNET
+        library = ctypes.CDLL(None)
+        # PR_SET_PDEATHSIG: the host ends with this script, also if the script fails.
+        if library.prctl(1, signal.SIGKILL) or library.unshare(0x40000000):  # CLONE_NEWNET
             os._exit(1)
         os.write(ready[1], b"x")
         os.read(go[0], 1)

@@ -91,6 +91,19 @@ struct BatchSlotsTests {
         #expect(!slot.isSilent(origins[0]) && !slot.isUnknown(origins[0]))
     }
 
+    @Test("a long file lends its slot while its response is silent, and not before its next request")
+    func longFile() async {
+        let slots = BatchSlots(BatchConcurrency(fixed: 2))
+        let slot = await slots.take()
+        slot.isLong()
+        #expect(!slot.rest(for: .seconds(60), isAsked: true))
+        #expect(slot.rest(for: .seconds(60), isAsked: true, hasResponse: true))
+        let others = [await slots.take(), await slots.take()]
+        #expect(!slot.takeBack())
+        #expect(slot.takeBack(anyway: true))
+        for slot in others { slot.ended() }
+    }
+
     @Test("downloads that wait for their next attempt are limited by the descriptors", .timeLimit(.minutes(1)))
     func restsBound() async {
         let slots = BatchSlots(BatchConcurrency(fixed: 2), publishing: 6)

@@ -276,7 +276,8 @@ import TowlineEngine
         (failed.state, failed.reasonCode, failed.reason, failed.heldBytes) = (.finished, "failed 0", "encrypted", 7)
         var done = Sample.download(2)
         (done.state, done.reasonCode, done.heldBytes) = (.finished, "done", 5)
-        try FileManager.default.createDirectory(atPath: state.directory, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            atPath: state.directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         let old = try DatabaseQueue(path: state.database)
         try RegistrySchema.migrator.migrate(old, upTo: "1")
         try await old.write { [failed, done] database in

@@ -83,7 +83,7 @@ final class BatchSlots: Sendable {
         }
 
         /// Records that the file of the download is long. The download then does not lend its slot to others while it
-        /// waits.
+        /// waits for its next request.
         func isLong() {
             slots.state.withLock { state in
                 guard phase.load(ordering: .relaxed) == .fetching, !isTakenByLong.exchange(true, ordering: .relaxed)
@@ -95,12 +95,15 @@ final class BatchSlots: Sendable {
         /// Lends the slot to other downloads until the next HTTP request of this one, if `wait` is long enough and
         /// others can use it.
         ///
-        /// - Parameter isAsked: `true` if the server asked for the wait.
+        /// - Parameters:
+        ///   - isAsked: `true` if the server asked for the wait.
+        ///   - hasResponse: `true` if a response continues after the wait, with or without a free slot. A long file then
+        ///     lends its slot, too.
         /// - Returns: `true` if the slot was lent. Call `takeBack` before the next request.
-        func rest(for wait: Duration, isAsked: Bool) -> Bool {
+        func rest(for wait: Duration, isAsked: Bool, hasResponse: Bool = false) -> Bool {
             var rests = false
             slots.release { state in
-                let isLong = isTakenByLong.load(ordering: .relaxed)
+                let isLong = isTakenByLong.load(ordering: .relaxed) && !hasResponse
                 guard phase.load(ordering: .relaxed) == .fetching,
                     state.concurrency.leavesPlace(for: wait, isAsked: isAsked, isLong: isLong)
                 else { return }

@@ -76,7 +76,8 @@ struct BatchTurn {
         if isResting, !isSilent, now.hasAttempts {
             isResting = !slot.takeBack(anyway: true)
         } else if !isResting, isSilent {
-            isResting = slot.rest(for: TickPolicy.patience, isAsked: true)
+            isResting = slot.rest(
+                for: TickPolicy.patience, isAsked: true, hasResponse: now.awaitsSilentServer)
         }
     }
 
