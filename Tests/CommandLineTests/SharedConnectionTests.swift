@@ -254,7 +254,8 @@ struct SharedConnectionTests {
             let small = nginx.log.filter { $0.path.contains("/chunked/") && !$0.path.hasSuffix("/large") }
             let again = small.count - 300
             #expect((0..<100).contains(again), "\(again)")
-            #expect(Set(small.map(\.connection)).count <= 40, "\(Set(small.map(\.connection)).count)")
+            // On a busy machine, the server seems distant, and such a server gets up to 64 connections.
+            #expect(Set(small.map(\.connection)).count < 80, "\(Set(small.map(\.connection)).count)")
         }
         let large = nginx.log.filter { $0.path == "/chunked/large" }
         #expect(large.count <= 2, "\(large)")
