@@ -242,7 +242,8 @@ struct SharedConnectionTests {
     /// chunks mark the end.
     @Test func thoseWithoutALengthShareToo() async throws {
         let urls = try files(0..<300, under: "chunked/") + [nginx.url("chunked/large", certificate: "http2")]
-        let result = try await get(urls, ["--progress", "none"])
+        // With a fixed number: on a busy machine, the server seems distant, and more downloads would run.
+        let result = try await get(urls, ["--progress", "none", "-j", "16"])
         #expect(result.status == 0, "\(result.stderr)")
         try expectFiles(0..<300)
         #expect(try Nginx.content.firstMismatch(inFile: place.path("large"), length: Nginx.largeLength) == nil)
@@ -254,8 +255,7 @@ struct SharedConnectionTests {
             let small = nginx.log.filter { $0.path.contains("/chunked/") && !$0.path.hasSuffix("/large") }
             let again = small.count - 300
             #expect((0..<100).contains(again), "\(again)")
-            // On a busy machine, the server seems distant, and such a server gets up to 64 connections.
-            #expect(Set(small.map(\.connection)).count < 80, "\(Set(small.map(\.connection)).count)")
+            #expect(Set(small.map(\.connection)).count <= 40, "\(Set(small.map(\.connection)).count)")
         }
         let large = nginx.log.filter { $0.path == "/chunked/large" }
         #expect(large.count <= 2, "\(large)")

@@ -453,8 +453,8 @@ import TowlineWire
     @Test func idleConnectionsLockNobodyOut() async throws {
         // Event loops add connections in another order than the kernel accepts them. The share of strangers is larger
         // than that difference, as by default.
-        let site = try await ServiceSite { $0.maximumConnections = 400 }
-        let descriptors = try (0..<160).map { _ in try RawExchange.connect(.port(site.port)) }
+        let site = try await ServiceSite { $0.maximumConnections = 200 }
+        let descriptors = try (0..<260).map { _ in try RawExchange.connect(.port(site.port)) }
         #expect(try await ask(site, "GET", "/api/v1/health").status == 200)
         #expect(try await site.ask("GET", "/health").status == 200)
         for descriptor in descriptors { close(descriptor) }
