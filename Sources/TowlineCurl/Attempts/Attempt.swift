@@ -211,8 +211,8 @@ final class Attempt {
         deadlineDidChange(self)
     }
 
-    /// Records the socket that libcurl waits for. On a reused connection, the head may have arrived before libcurl waited
-    /// for the first time.
+    /// Records the socket that libcurl waits for. On a reused connection, the head may have arrived before libcurl
+    /// waited for the first time.
     func waits(for socket: Int32) {
         let isFirst = connection.socket == nil
         connection.socket = socket

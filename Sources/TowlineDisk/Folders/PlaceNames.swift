@@ -32,19 +32,20 @@ struct PlaceNames: Sendable {
         names.isEarlier = true
         return names
     }
-    /// Returns these names, or those of the earlier part file if only its files exist: after a crash, until the download
-    /// continues.
-    func existing(in folder: Folder) throws(TowlineError) -> PlaceNames {
-        for name in [journal, part] where try folder.status(of: name) != nil { return self }
-        for name in [earlier.journal, earlier.part] where try folder.status(of: name) == nil { return self }
-        return earlier
-    }
     /// The name, `NAME.tow-bad`, of a complete file with a wrong checksum, which is kept for the user.
     var bad: String { stem + ".tow-bad" }
     /// The temporary name for a file that has the part file's name but does not belong to the download.
     var aside: String { stem + ".tow-aside" }
     /// The temporary name for a damaged journal or another file that has the journal's name.
     var journalAside: String { stem + ".tow-journal-aside" }
+
+    /// Returns these names, or those of the earlier part file if only its files exist: after a crash, until the
+    /// download continues.
+    func existing(in folder: Folder) throws(TowlineError) -> PlaceNames {
+        for name in [journal, part] where try folder.status(of: name) != nil { return self }
+        for name in [earlier.journal, earlier.part] where try folder.status(of: name) == nil { return self }
+        return earlier
+    }
 
     /// Returns the final name with a number before its last extension, `NAME (1).ext`; without a number for 0. Used if
     /// the final name is taken.

@@ -97,8 +97,8 @@ final class BatchSlots: Sendable {
         ///
         /// - Parameters:
         ///   - isAsked: `true` if the server asked for the wait.
-        ///   - hasResponse: `true` if a response continues after the wait, with or without a free slot. A long file then
-        ///     lends its slot, too.
+        ///   - hasResponse: `true` if a response continues after the wait, with or without a free slot. A long file
+        ///     then lends its slot, too.
         /// - Returns: `true` if the slot was lent. Call `takeBack` before the next request.
         func rest(for wait: Duration, isAsked: Bool, hasResponse: Bool = false) -> Bool {
             var rests = false

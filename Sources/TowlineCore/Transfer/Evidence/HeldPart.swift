@@ -71,8 +71,8 @@ struct HeldPart: Sendable {
         return [.removeEarlier]
     }
 
-    /// Returns the actions that make room after an error of a running transfer: they remove the earlier part file if the
-    /// disk is full. Returns none if the error has another reason, or there is no earlier part file.
+    /// Returns the actions that make room after an error of a running transfer: they remove the earlier part file if
+    /// the disk is full. Returns none if the error has another reason, or there is no earlier part file.
     mutating func makeRoom(_ error: TowlineError, _ phase: TransferPhase) -> [TransferAction] {
         guard phase == .running, error.code == .diskFull, let earlier = earlier.take() else { return [] }
         return [.notice(TransferNotice(.warning, .disk, earlier.deletionNotice)), .removeEarlier]
