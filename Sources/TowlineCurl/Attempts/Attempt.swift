@@ -78,6 +78,8 @@ final class Attempt {
 
         /// The descriptor of the socket that libcurl last waited for; `nil` before it waited.
         var socket: Int32?
+        /// The receive buffer of the socket; `nil` while no rate limit applies.
+        var receiveBuffer: ReceiveBuffer?
         var http2 = HTTP2.unused
         /// `true` if an HTTP/2 connection that the server ended with an error made this attempt switch its host to
         /// HTTP/1.1.
@@ -216,20 +218,21 @@ final class Attempt {
     func waits(for socket: Int32) {
         let isFirst = connection.socket == nil
         connection.socket = socket
-        if isFirst { fitReceiveBuffer() }
+        if isFirst, body != nil || receiver.rateLimit != nil { fitReceiveBuffer() }
     }
 
     /// Fits the receive buffer of the connection to the rate limit of the receiver, which may have changed.
     func fitReceiveBuffer() {
-        guard let body, let socket = connection.socket else { return }
+        // A small buffer before the connection exists would limit the window scale for ever (RFC 7323 §2.2).
+        guard phase != .connecting, let socket = connection.socket else { return }
         guard let rate = receiver.rateLimit else {
             // An earlier request of a limited download may have left a small buffer.
-            if body.receiveBuffer.take() != nil || handle.reusesConnection { ReceiveBuffer.release(socket) }
+            if connection.receiveBuffer.take() != nil || handle.reusesConnection { ReceiveBuffer.release(socket) }
             return
         }
-        var buffer = body.receiveBuffer ?? ReceiveBuffer(socket)
+        var buffer = connection.receiveBuffer ?? ReceiveBuffer(socket)
         buffer.fit(to: rate)
-        body.receiveBuffer = buffer
+        connection.receiveBuffer = buffer
     }
 
     // MARK: Callbacks of libcurl
@@ -246,6 +249,7 @@ final class Attempt {
     /// Discards the state of the response, because the request is about to be repeated over a new connection.
     func beginAgain() {
         connection.reuse = .repeated
+        connection.receiveBuffer = nil
         decidedEnd = nil
         state = .connecting
         collector = HeadCollector(ignoresLength: request.connection.ignoresLength)
@@ -275,6 +279,8 @@ final class Attempt {
         let usesHTTP2 = pool.options.httpProtocol == .automatic && origin.scheme == .https && handle.speaksHTTP2
         connection.http2 = usesHTTP2 ? .used : .unused
         if usesHTTP2, pool.sharing == .none { handle.watchGoAway() }
+        // The server may send more than the limit allows before the head is read.
+        if receiver.rateLimit != nil { fitReceiveBuffer() }
         deadlineDidChange(self)
         return true
     }
@@ -370,7 +376,7 @@ final class Attempt {
         switch receiver.receivedBody(newBytes) {
         case .consumed:
             body.hasBytes = true
-            if body.receiveBuffer != nil { fitReceiveBuffer() }
+            if connection.receiveBuffer != nil { fitReceiveBuffer() }
             let mustPause = body.splicing?.took(newBytes.count, ofPiece: bytes.count) == true
             return mustPause ? Int(CURL_WRITEFUNC_PAUSE) : bytes.count
         case .pause:

@@ -27,8 +27,6 @@ final class ResponseBody {
     /// The time at which bytes last arrived, to detect a silent connection. Recorded only if attempts may share the
     /// connection.
     var heard = MonotonicTime.never
-    /// The receive buffer of the connection, while a rate limit determines its size; otherwise `nil`.
-    var receiveBuffer: ReceiveBuffer?
     private var delivery = Delivery.running(within: nil)
 
     init(of head: ResponseHead, framing: AttemptEnd.Framing) {

@@ -29,7 +29,7 @@ extension AttemptLoop {
     /// ready.
     func moveSpliced(_ attempt: Attempt) {
         guard let splicing = attempt.body?.splicing, let socket = splicing.socket else { return }
-        if attempt.body?.receiveBuffer != nil { attempt.fitReceiveBuffer() }
+        if attempt.connection.receiveBuffer != nil { attempt.fitReceiveBuffer() }
         switch splicing.move(callCount: attempt.pool.callCount) {
         case .wait: break
         case .pause(let delay):
