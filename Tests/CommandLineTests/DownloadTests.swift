@@ -360,7 +360,7 @@ struct DownloadTests {
     func checksumsOfSmallFilesAreAskedForWhereTheyAreGiven(_ gives: Bool, _ concurrency: Int) async throws {
         let place = try TestDirectory()
         try Data(FaultContent(seed: 7).bytes(in: 0..<6000)).write(to: place.file("bytes"))
-        let digits = Array(try place.sha256(of: "bytes"))
+        let digits = Array(try await place.sha256(of: "bytes"))
         let bytes = stride(from: 0, to: 64, by: 2).compactMap { UInt8(String(digits[$0...$0 + 1]), radix: 16) }
         let fault = Fault.reprDigest("sha-256=:\(Data(bytes).base64EncodedString()):")
         let behaviour = Behaviour { gives ? fault.make($0) : $0.correct }

@@ -15,9 +15,9 @@ struct FoundFileTests {
         ])
     }
 
-    private func checksum(_ place: TestDirectory, of bytes: Data = bytes) throws -> String {
+    private func checksum(_ place: TestDirectory, of bytes: Data = bytes) async throws -> String {
         try bytes.write(to: place.file("bytes"))
-        return "sha256:" + (try place.sha256(of: "bytes"))
+        return "sha256:" + (try await place.sha256(of: "bytes"))
     }
 
     /// The file was fetched by another program before, or copied to the destination.
@@ -25,7 +25,7 @@ struct FoundFileTests {
     func whatTheChecksumProvesIsNotFetched(_ more: [String]) async throws {
         let server = try await server()
         let place = try TestDirectory()
-        let sum = try checksum(TestDirectory())
+        let sum = try await checksum(TestDirectory())
         try Self.bytes.write(to: place.file("data.bin"))
         let words = ["get"] + more + ["--checksum", sum, server.url("/data.bin")]
         let result = try await CommandRun.run(words, directory: place.url)
@@ -45,7 +45,7 @@ struct FoundFileTests {
     func somethingElseIsTreatedAsAsked(_ policy: String) async throws {
         let server = try await server()
         let place = try TestDirectory()
-        let sum = try checksum(TestDirectory())
+        let sum = try await checksum(TestDirectory())
         var other = Self.bytes
         other[1 << 20] ^= 1
         try other.write(to: place.file("data.bin"))
@@ -68,7 +68,7 @@ struct FoundFileTests {
     func whatWasRenamedIsNotFetchedAgain(_ more: [String], _ isChecked: Bool) async throws {
         let server = try await server()
         let place = try TestDirectory()
-        let sum = try checksum(TestDirectory())
+        let sum = try await checksum(TestDirectory())
         for name in ["data.bin", "data (1).bin"] { try Data("mine".utf8).write(to: place.file(name)) }
         let words = ["get", "--if-exists", "rename"] + more + (isChecked ? ["--checksum", sum] : [])
         for isFirst in [true, false] {
@@ -92,7 +92,7 @@ struct FoundFileTests {
         let nginx = try await Nginx()
         let place = try TestDirectory()
         let bytes = Data("0123456789".utf8)
-        let sum = try checksum(TestDirectory(), of: bytes)
+        let sum = try await checksum(TestDirectory(), of: bytes)
         try (isIt ? bytes : Data("9876543210".utf8)).write(to: place.file("small"))
         let result = try await CommandRun.run(
             ["get", "--if-exists", "rename", "--max-tries", "1", "--checksum", sum] + more + [nginx.url("small")],
@@ -117,7 +117,7 @@ struct FoundFileTests {
         options.port = port
         let new = try await FaultServer.start(["/data.bin": Resource(length: Self.length, seed: 8)], options: options)
         let bytes = Data(FaultContent(seed: 8).bytes(in: 0..<Self.length))
-        let sum = try checksum(TestDirectory(), of: bytes)
+        let sum = try await checksum(TestDirectory(), of: bytes)
         for isFirst in [true, false] {
             let result = try await CommandRun.run(
                 words + ["--checksum", sum, new.url("/data.bin")], directory: place.url)
@@ -138,7 +138,7 @@ struct FoundFileTests {
             "/b/data.bin": Resource(length: Self.length, seed: 8),
         ])
         let place = try TestDirectory()
-        let sum = try checksum(TestDirectory())
+        let sum = try await checksum(TestDirectory())
         var other = Self.bytes
         other[1 << 20] ^= 1
         try other.write(to: place.file("data.bin"))
@@ -159,7 +159,7 @@ struct FoundFileTests {
     @Test(arguments: ["fail", "rename"]) func aLinkIsNoProof(_ policy: String) async throws {
         let server = try await server()
         let place = try TestDirectory()
-        let sum = try checksum(TestDirectory())
+        let sum = try await checksum(TestDirectory())
         try Self.bytes.write(to: place.file("elsewhere"))
         try FileManager.default.createSymbolicLink(atPath: place.path("data.bin"), withDestinationPath: "elsewhere")
         let result = try await CommandRun.run(
@@ -175,7 +175,7 @@ struct FoundFileTests {
     func aFileThatCameBesideThePartIsSeenFirst(_ which: String) async throws {
         let server = try await FaultServer.start(["/data.bin": Resource(length: Self.length, seed: 7, rate: 2 << 20)])
         let place = try TestDirectory()
-        let sum = try checksum(TestDirectory())
+        let sum = try await checksum(TestDirectory())
         let first = try CommandRun(["get", "-x", "1", server.url("/data.bin")], directory: place.url)
         await server.log.wait { $0.bodyBytesServed("/data.bin") > 1 << 20 }
         first.signal(SIGINT)
@@ -219,7 +219,7 @@ struct FoundFileTests {
         (options.host, options.port) = ("127.0.0.2", port)
         let moved = try await FaultServer.start(["/a/one.bin": same], options: options)
         let url = which == "moved" ? "http://127.0.0.2:\(port)/a/one.bin" : server.url("/b/two.bin")
-        let sum = try checksum(TestDirectory())
+        let sum = try await checksum(TestDirectory())
         let more = which == "checksum" ? ["--checksum", sum] : which == "moved" ? [] : ["--if-exists", which]
         let result = try await CommandRun.run(["get", "-o", "out"] + more + [url], directory: place.url)
         if ["fail", "rename"].contains(which) {
@@ -241,13 +241,13 @@ struct FoundFileTests {
     @Test(.timeLimit(.minutes(1))) func aLongFileIsReadBesideEverythingElse() async throws {
         let server = try await server()
         let place = try TestDirectory()
-        let sum = try checksum(TestDirectory())
+        let sum = try await checksum(TestDirectory())
         try Data().write(to: place.file("data.bin"))
         try #require(truncate(place.path("data.bin"), 1 << 40) == 0)
         let list = "\(server.url("/data.bin"))\n checksum=\(sum)\n output=data.bin\n\(server.url("/small.bin"))\n"
         try Data(list.utf8).write(to: place.file("list"))
         let run = try CommandRun(["get", "-i", "list"], directory: place.url)
-        while !run.stderrSoFar.contains("small.bin  ") { try await Task.sleep(for: .milliseconds(20)) }
+        try await eventually { run.stderrSoFar.contains("small.bin  ") }
         #expect(
             run.stderrSoFar.contains("data.bin: the destination file already exists. Reading"), "\(run.stderrSoFar)")
         run.signal(SIGINT)

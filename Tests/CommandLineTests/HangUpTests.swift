@@ -34,12 +34,13 @@ struct HangUpTests {
     private static func reason(_ service: ServiceProcess, _ name: String) async throws -> String {
         let added = try await service.tow(["add", "--json", "http://127.0.0.1:1/\(name)"])
         let id = try #require(added.objects.first?["id"] as? String, "\(added.stderr)")
-        while true {
+        var text = ""
+        try await eventually {
             let shown = try await service.tow(["show", "--json", id])
-            let state = try shown.objects.first?["state"] as? String ?? ""
-            if ["waiting", "failed"].contains(state) { return shown.text }
-            try await Task.sleep(for: .milliseconds(50))
+            text = shown.text
+            return ["waiting", "failed"].contains(try shown.objects.first?["state"] as? String ?? "")
         }
+        return text
     }
 
     /// After an error, no setting changes: not even those that the file sets correctly.

@@ -87,17 +87,10 @@ struct ManualTests {
     }
 
     @Test(arguments: ["tow.1", "towd.1"])
-    func thePagesAreSound(_ name: String) throws {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/mandoc")
-        process.arguments = ["-Tlint", "-Wwarning", Self.pages.appendingPathComponent(name).path]
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
-        #expect(text == "")
+    func thePagesAreSound(_ name: String) async throws {
+        let words = ["-Tlint", "-Wwarning", Self.pages.appendingPathComponent(name).path]
+        let result = try await CommandRun(words, program: URL(fileURLWithPath: "/usr/bin/mandoc")).finish()
+        #expect(result.status == 0)
+        #expect(result.text == "")
     }
 }

@@ -53,9 +53,7 @@ import Testing
             try #require(try await service.tow(["show", "--json", id]).objects.first)
         }
         func pause(_ id: String) async throws {
-            while (try await shown(id)["heldBytes"] as? Int ?? 0) < 1 << 20 {
-                try await Task.sleep(for: .milliseconds(50))
-            }
+            try await eventually { try await shown(id)["heldBytes"] as? Int ?? 0 >= 1 << 20 }
             _ = try await service.tow(["pause", id])
         }
         let slow = try await add("/slow.bin", to: "a")
@@ -63,7 +61,7 @@ import Testing
         let other = try await add("/other/slow.bin", to: "b")
         try await pause(other)
         let small = try await add("/small.bin", to: "c")
-        while try await shown(small)["state"] as? String != "finished" { try await Task.sleep(for: .milliseconds(50)) }
+        try await eventually { try await shown(small)["state"] as? String == "finished" }
 
         try files.moveItem(atPath: directory.path("downloads/a"), toPath: directory.path("downloads/moved"))
         let mistyped = try await service.tow(["move", slow, "movd"])
@@ -94,7 +92,7 @@ import Testing
         func state() async throws -> String? {
             try await service.tow(["show", "--json", id]).objects.first?["state"] as? String
         }
-        while try await state() != "waiting" { try await Task.sleep(for: .milliseconds(50)) }
+        try await eventually { try await state() == "waiting" }
         _ = try await service.tow(["add", "--paused", "-d", "c", "http://127.0.0.1:1/waits.bin"])
         #expect(try await service.tow(["move", id, "c"]).status == 9)
         #expect(try await state() != "paused")
@@ -118,9 +116,7 @@ import Testing
             return try #require(added.objects.first?["id"] as? String, "\(added.stderr)")
         }
         func wait(_ id: String, until isSo: ([String: Any]) -> Bool) async throws {
-            while !isSo(try #require(try await service.tow(["show", "--json", id]).objects.first)) {
-                try await Task.sleep(for: .milliseconds(50))
-            }
+            try await eventually { isSo(try #require(try await service.tow(["show", "--json", id]).objects.first)) }
         }
         let (lost, refused) = (try await add("/slow.bin", to: "a"), try await add("/refused.bin", to: "b"))
         try await wait(lost) { $0["heldBytes"] as? Int ?? 0 >= 1 << 20 }

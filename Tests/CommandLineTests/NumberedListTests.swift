@@ -91,20 +91,18 @@ struct NumberedListTests {
     @Test func aNonBlockingPipeIsWaitedFor() async throws {
         let server = try await server()
         let place = try TestDirectory()
-        let pipe = Pipe()
-        let reader = pipe.fileHandleForReading
+        let pipe = try TestDirectory()
+        try #require(mkfifo(pipe.path("pipe"), 0o600) == 0)
         // Programs of other tests must not keep the pipe open.
-        for handle in [reader, pipe.fileHandleForWriting] {
-            #expect(fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC) == 0)
-        }
-        #expect(fcntl(reader.fileDescriptor, F_SETFL, O_RDONLY | O_NONBLOCK) == 0)
+        let reader = FileHandle(fileDescriptor: open(pipe.path("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC))
+        let writer = FileHandle(fileDescriptor: open(pipe.path("pipe"), O_WRONLY | O_CLOEXEC))
         let run = try CommandRun(["get", "-i", "-"], input: reader, directory: place.url)
         // Options of a URL may follow on the next line, so a URL is downloaded once the next line has been read.
         let first = [3, 4].map { server.url("/\($0)/data.csv") + "\n" }.joined()
-        try pipe.fileHandleForWriting.write(contentsOf: Data(first.utf8))
-        while !run.stderrSoFar.contains("downloaded") { try await Task.sleep(for: .milliseconds(5)) }
-        try pipe.fileHandleForWriting.write(contentsOf: Data((server.url("/1/data.csv") + "\n").utf8))
-        try pipe.fileHandleForWriting.close()
+        try writer.write(contentsOf: Data(first.utf8))
+        try await eventually { run.stderrSoFar.contains("downloaded") }
+        try writer.write(contentsOf: Data((server.url("/1/data.csv") + "\n").utf8))
+        try writer.close()
         let result = try await run.finish()
         #expect(result.status == 0, "\(result.stderr)")
         #expect(place.names == ["data (1).csv", "data (2).csv", "data.csv"])

@@ -134,14 +134,11 @@ struct ServerNameReplacementTests {
         #expect(result.status == 7 && !result.stderr.contains("secret"), "\(result.stderr)")
         let start = try #require(result.stderr.range(of: ": tow get ")?.lowerBound)
         let line = result.stderr[start...].dropFirst(2).prefix { $0 != "\n" }
-        let shell = Process()
-        shell.executableURL = URL(fileURLWithPath: "/bin/sh")
-        shell.arguments = ["-c", "tow() { '\(CommandRun.products.path)/tow' \"$@\"; }; \(line)"]
-        shell.currentDirectoryURL = place.url
-        shell.standardError = FileHandle.nullDevice
-        try shell.run()
-        shell.waitUntilExit()
-        #expect(shell.terminationStatus == 0, "\(line)")
+        let shell = try await CommandRun(
+            ["-c", "tow() { '\(CommandRun.products.path)/tow' \"$@\"; }; \(line)"], directory: place.url,
+            program: URL(fileURLWithPath: "/bin/sh")
+        ).finish()
+        #expect(shell.status == 0, "\(line)")
         #expect(try FaultContent(seed: Self.seed).firstMismatch(inFile: place.path("-d/\(safe)"), length: 1000) == nil)
         #expect(place.names == ["-d"])
         await server.stop()

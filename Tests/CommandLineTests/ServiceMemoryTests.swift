@@ -31,7 +31,7 @@ struct ServiceMemoryTests {
         // The process inherits a signal mask that blocks SIGTERM.
         defer { kill(process.processIdentifier, SIGKILL) }
         // Before the process runs sleep(1), setpriv(1) has more privileges than the reader.
-        while try await !read("/proc/\(process.processIdentifier)/exe") { try await Task.sleep(for: .milliseconds(20)) }
+        try await eventually { try await read("/proc/\(process.processIdentifier)/exe") }
     }
 
     /// Returns `true` if another process of this user may read the link, which requires the right to trace the target.

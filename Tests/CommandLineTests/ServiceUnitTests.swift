@@ -315,18 +315,11 @@ import Testing
         let unit = try await CommandRun.run(["service", "install", "--print", "--downloads", "/a b%\"$x"] + kind)
         #expect(unit.status == 0)
         try unit.stdout.write(to: directory.file("towd.service"))
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: Self.analyzer)
-        process.arguments = words + [directory.path("towd.service")]
-        process.environment = [
-            "PATH": "/usr/bin:/bin", "HOME": directory.url.path, "XDG_RUNTIME_DIR": directory.url.path,
-        ]
-        process.standardError = output
-        process.standardOutput = output
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return (process.terminationStatus, text)
+        let result = try await CommandRun(
+            words + [directory.path("towd.service")],
+            environment: ["HOME": directory.url.path, "XDG_RUNTIME_DIR": directory.url.path],
+            program: URL(fileURLWithPath: Self.analyzer)
+        ).finish()
+        return (result.status, result.text + result.stderr)
     }
 }

@@ -251,7 +251,11 @@ struct StatusFaultTests {
             try await Site.with(try await Site(length: length)) { site in
                 let outcome = try await site.download { $0.connections = connections }
                 try site.expectFile(outcome)
-                #expect(outcome.received <= length + (256 << 10))
+                // On a busy machine, a further connection may deliver nothing for 250 ms; the first response then
+                // brings its bytes, too (docs/internals/segments.md). Without one, no byte arrives twice.
+                let requests = site.requests
+                let further = requests.count > 1 ? length - length / Int64(connections) : 0
+                #expect(outcome.received <= length + further, "\(requests)")
             }
         }
     }

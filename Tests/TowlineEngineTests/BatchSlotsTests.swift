@@ -144,6 +144,20 @@ struct BatchSlotsTests {
             }
         }
         #expect(slots.connections(to: origin) == 64)
+
+        // Sixteen long files allow no more, but only while they receive bytes.
+        var long: [BatchSlots.Slot] = []
+        for _ in 0..<16 { long.append(await slots.take()) }
+        for slot in long { slot.isLong() }
+        #expect(slots.connections(to: origin) == 16)
+        #expect(long[0].rest(for: .seconds(60), isAsked: true, hasResponse: true))
+        #expect(slots.connections(to: origin) == 64)
+        #expect(long[0].takeBack(anyway: true))
+        #expect(slots.connections(to: origin) == 16)
+        for slot in long { #expect(slot.rest(for: .seconds(60), isAsked: true, hasResponse: true)) }
+        for slot in long { slot.ended() }
+        #expect(slots.connections(to: origin) == 64)
+
         let relay = BatchRelay(item, observer: SilentBatchObserver(), slot: await slots.take())
         relay.noticed(TransferNotice(.info, .redirected, "elsewhere"))
         #expect(slots.connections(to: origin) == 64)

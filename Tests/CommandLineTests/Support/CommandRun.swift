@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// One run of the built `tow`. Its output goes to files, so that no pipe can fill up.
 final class CommandRun {
@@ -30,7 +31,8 @@ final class CommandRun {
     private let errors: URL
     private let ended: AsyncStream<Void>
 
-    /// Starts the command, or `program`, a copy of it elsewhere.
+    /// Starts the command, or another `program`. No test waits for a program in another way: with two threads for all
+    /// tests, two that block stop the servers of the tests, too.
     init(
         _ arguments: [String], input: FileHandle? = nil, directory: URL? = nil, environment: [String: String] = [:],
         program: URL = products.appendingPathComponent("tow")
@@ -67,8 +69,16 @@ final class CommandRun {
 
     func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
-    /// Waits until the command has ended, and returns its result.
+    /// Waits until the command has ended, and returns its result; kills a command that takes longer than five minutes,
+    /// and fails the test.
     func finish() async throws -> Result {
+        let (number, words) = (process.processIdentifier, process.arguments ?? [])
+        let watchdog = Task {
+            try await Task.sleep(for: .seconds(300))
+            kill(number, SIGKILL)
+            Issue.record("killed after five minutes: tow \(words)")
+        }
+        defer { watchdog.cancel() }
         for await _ in ended {}
         // `waitUntilExit` would block a thread that all tests share.
         while process.isRunning { try await Task.sleep(for: .milliseconds(1)) }
@@ -94,6 +104,16 @@ final class CommandRun {
     }
 }
 
+/// Waits until a condition holds; throws after two minutes.
+func eventually(line: Int = #line, _ isSo: () async throws -> Bool) async throws {
+    struct Never: Error { let line: Int }
+    let end = ContinuousClock.now + .seconds(120)
+    while try await !isSo() {
+        guard ContinuousClock.now < end else { throw Never(line: line) }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+}
+
 /// A directory for one test. It is removed when the object is released.
 final class TestDirectory {
     let url: URL
@@ -110,16 +130,9 @@ final class TestDirectory {
     func path(_ name: String) -> String { file(name).path }
 
     /// Returns the checksum in hexadecimal digits, as another program computes it.
-    func sha256(of name: String) throws -> String {
-        let program = Process()
-        let pipe = Pipe()
-        program.executableURL = URL(fileURLWithPath: "/usr/bin/sha256sum")
-        program.arguments = [path(name)]
-        program.standardOutput = pipe
-        try program.run()
-        let line = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        program.waitUntilExit()
-        return String(line.prefix(64))
+    func sha256(of name: String) async throws -> String {
+        let program = URL(fileURLWithPath: "/usr/bin/sha256sum")
+        return String(try await CommandRun([path(name)], program: program).finish().text.prefix(64))
     }
 
     var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: url.path))?.sorted() ?? [] }
