@@ -227,12 +227,14 @@ final class Attempt {
         guard phase != .connecting, let socket = connection.socket else { return }
         guard let rate = receiver.rateLimit else {
             // An earlier request of a limited download may have left a small buffer.
-            if connection.receiveBuffer.take() != nil || handle.reusesConnection { ReceiveBuffer.release(socket) }
+            let wasLimited = connection.receiveBuffer.take() != nil
+            if wasLimited || pool.hasSmallBuffers && handle.reusesConnection { ReceiveBuffer.release(socket) }
             return
         }
         var buffer = connection.receiveBuffer ?? ReceiveBuffer(socket)
         buffer.fit(to: rate)
         connection.receiveBuffer = buffer
+        pool.hasSmallBuffers = true
     }
 
     // MARK: Callbacks of libcurl

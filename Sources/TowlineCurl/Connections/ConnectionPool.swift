@@ -43,6 +43,8 @@ final class ConnectionPool {
     var isTouched = false
     /// `true` if no further attempt may start in the pool, because the server on its shared connection fell silent.
     var isRetired = false
+    /// `true` after a rate limit made the receive buffer of a connection small.
+    var hasSmallBuffers = false
     private var use = Use.idle(since: .now)
     private var fed = Fed()
     /// The number of calls of libcurl that may have read from any of its sockets, or sent on one. After each of them,

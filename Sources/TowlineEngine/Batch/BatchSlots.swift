@@ -108,6 +108,7 @@ final class BatchSlots: Sendable {
                     state.concurrency.leavesPlace(for: wait, isAsked: isAsked, isLong: isLong)
                 else { return }
                 phase.store(.resting, ordering: .relaxed)
+                countLong(-1, &state)
                 state.fetching -= 1
                 state.resting += 1
                 rests = true
@@ -131,6 +132,7 @@ final class BatchSlots: Sendable {
                 }
                 state.resting -= 1
                 phase.store(.fetching, ordering: .relaxed)
+                countLong(1, &state)
                 state.fetching += 1
                 // The time before the wait does not count as a part of the download's duration.
                 begin()
@@ -160,6 +162,11 @@ final class BatchSlots: Sendable {
             slots.state.withLock { $0.silence[origin] == nil }
         }
 
+        /// Changes the number of long files that receive bytes, if this download is one.
+        private func countLong(_ number: Int, _ state: inout Occupancy) {
+            if isTakenByLong.load(ordering: .relaxed) { state.concurrency.tookUpLong(number) }
+        }
+
         private func end(_ note: (inout Occupancy, Duration, Duration) -> Void) {
             let now = slots.clock()
             slots.release { state in
@@ -167,7 +174,7 @@ final class BatchSlots: Sendable {
                 if last == .resting { state.resting -= 1 }
                 guard last == .fetching else { return }
                 state.fetching -= 1
-                if isTakenByLong.load(ordering: .relaxed) { state.concurrency.tookUpLong(-1) }
+                countLong(-1, &state)
                 note(&state, now - .nanoseconds(began.load(ordering: .relaxed)), now)
             }
         }
