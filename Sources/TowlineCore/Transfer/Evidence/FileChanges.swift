@@ -21,21 +21,34 @@ struct FileChanges: Sendable {
     /// The metadata (length, validators) of the file whose bytes a restart discarded. If the next response has the same
     /// validator but no length, this length applies.
     var givenUp: Representation?
-    /// The length of the file whose bytes a restart discarded, if the new response has the same weak validator. A
-    /// response that ends earlier only because its connection closed is incomplete.
+    /// The length of the file whose bytes the response replaces, unless the response shows another version. A response
+    /// that ends earlier only because its connection closed is incomplete.
     var minimumLength: Int64?
     /// The metadata (length, validators) of the file in the last response that defined the file. If it changes, readers
     /// of the incomplete file must read again.
     var lastAdopted: Representation?
 
-    /// Returns the length of the file whose bytes a restart discarded if the response has the same validator, otherwise
-    /// `nil`. A body that ends earlier is incomplete, however it is framed (RFC 9112 §8). Versions with the same weak
-    /// validator may differ in bytes and length (RFC 9110 §8.8.1).
-    func lengthGivenUp(_ facts: ResponseFacts, weakly: Bool, _ terms: TransferTerms) -> Int64? {
-        guard let givenUp, facts.contentCoding == nil, !terms.ignoresLength,
-            givenUp.repeatsValidator(of: facts.representation, weakly: weakly)
+    /// Records the length that a response without one must have if it does not show another version: that of the file
+    /// whose bytes a restart discarded, or that of the `held` version.
+    ///
+    /// - Returns: that length if the response has the same strong validator, otherwise `nil`. A body that ends earlier
+    ///   is incomplete, however it is framed (RFC 9112 §8).
+    mutating func noteKnownLength(
+        for facts: ResponseFacts, over held: Representation?, _ terms: TransferTerms
+    ) -> Int64? {
+        guard let known = givenUp ?? held, facts.contentCoding == nil, !terms.ignoresLength, terms.changed != .accept,
+            known.contradiction(with: facts.representation) == nil
         else { return nil }
-        return givenUp.completeLength
+        minimumLength = known.completeLength
+        return known.repeatsValidator(of: facts.representation, weakly: false) ? known.completeLength : nil
+    }
+
+    /// Returns the metadata of the last response with the length of an earlier one, if the last one gave none and did
+    /// not show another version.
+    func withLength(_ last: Representation?) -> Representation? {
+        var known = last
+        known?.completeLength = last?.completeLength ?? minimumLength
+        return known
     }
 
     /// The number of requests in a row that have to confirm a change if the server is known to send several versions.
@@ -98,20 +111,20 @@ struct FileChanges: Sendable {
     ///
     /// - Parameters:
     ///   - isWhole: `true` if the body of the response is the whole file.
-    ///   - isConfirmation: `true` if the request had to confirm an earlier claim.
+    ///   - plan: the request, which perhaps had to confirm an earlier claim.
     /// - Returns: the step that follows instead; `nil` if the response may be used.
     mutating func weigh(
-        _ offer: ResponseFacts, isWhole: Bool, isConfirmation: Bool, over held: HeldVersion, _ terms: TransferTerms
+        _ offer: ResponseFacts, isWhole: Bool, to plan: AttemptPlan, over held: HeldVersion, _ terms: TransferTerms
     ) -> Reaction.Next? {
         switch held.belief(in: offer) {
         case .same, .changed: return nil
         case .refused where terms.options.acceptsWebPages && offer.isWebPage: return nil
-        case .refused: return .retry(offer.asRefusal)
+        case .refused: return .retry(plan, offer.asRefusal)
         case .unconfirmed:
             // The checksum of the whole file decides.
             if terms.options.checksum != nil { return nil }
-            if let claim, isConfirmation {
-                return isWhole && claim.isRepeated(by: offer.representation) ? nil : .retry(offer.asRefusal)
+            if let claim, plan.isConfirmation {
+                return isWhole && claim.isRepeated(by: offer.representation) ? nil : .retry(plan, offer.asRefusal)
             }
             (isConfirming, claim) = (true, ClaimedVersion(representation: offer.representation))
             return .confirm(

@@ -15,8 +15,7 @@ extension TransferEvidence {
     /// Forgets the known metadata of the file, such as its length and validators. The next response defines the file
     /// again.
     mutating func forgetRepresentation() {
-        if representation?.completeLength != nil { changes.givenUp = representation }
-        if part.replacement == .keptForReturn { changes.givenUp = nil }
+        if let known = changes.withLength(representation), known.completeLength != nil { changes.givenUp = known }
         ranges.isWeakened = false
         changes.minimumLength = nil
         representation = nil

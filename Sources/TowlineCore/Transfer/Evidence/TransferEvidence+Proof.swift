@@ -64,10 +64,10 @@ extension TransferEvidence {
     /// Returns the version of the file that a response with another version would replace: the bytes in the part file,
     /// including bytes that a restart discarded and that are still on disk, or the file that an update may replace.
     func atStake(_ ledger: RangeLedger) -> HeldVersion? {
-        guard !ledger.written.isEmpty, let representation else {
+        guard !ledger.written.isEmpty, let known = changes.withLength(representation) else {
             return part.replaced ?? part.earlier ?? existing.map(HeldVersion.init)
         }
-        return HeldVersion(representation, coding: coding.name, count: ledger.written.count)
+        return HeldVersion(known, coding: coding.name, count: ledger.written.count)
     }
 
     /// Returns whether only a comparison of the bytes before the resume point can prove that a source's bytes fit.

@@ -75,8 +75,8 @@ extension TransferEvidence {
         accept(id, facts, &work, context)
         var facts = facts
         if facts.representation.completeLength == nil {
-            facts.representation.completeLength = changes.lengthGivenUp(facts, weakly: false, terms)
-            changes.minimumLength = changes.lengthGivenUp(facts, weakly: true, terms)
+            let held = atStake(work.ledger)?.representation
+            facts.representation.completeLength = changes.noteKnownLength(for: facts, over: held, terms)
         }
         adopt(id, facts, &sources, work)
         if let length = facts.representation.completeLength { work.ledger.learn(completeLength: length) }
