@@ -37,7 +37,7 @@ import TransferSimulation
     struct Offer: CustomStringConvertible {
         enum Kind: CaseIterable {
             case file, cutFile, changed, json, xml, text, problem, unlabelled, mislabelled, page, empty, coded, refusal
-            case failure
+            case failure, endless, truncated, part
         }
 
         var kind: Kind
@@ -79,6 +79,9 @@ import TransferSimulation
                 return reply.head { $0.set("Content-Encoding", "gzip") }
             case .refusal: return Reply(status, text: "no\n")
             case .failure: return Reply([.reset])
+            case .endless: return unending(error("application/octet-stream", "busy\n"))
+            case .truncated: return unending(cut(context.correct, context.version))
+            case .part: return part(context)
             }
         }
 
@@ -89,6 +92,28 @@ import TransferSimulation
                     guard case .content(let content, let range) = step else { return [step] }
                     return [.content(content, range.lowerBound..<(range.lowerBound + range.upperBound) / 2), .reset]
                 })
+        }
+
+        /// Returns a response without a length, whose end is that of the connection.
+        private func unending(_ reply: Reply) -> Reply {
+            let steps = reply.steps.filter { if case .reset = $0 { false } else { true } }
+            return Reply(steps + [.close]).head {
+                $0.status = 200
+                for name in ["Content-Length", "Content-Range"] { $0.remove(name) }
+                if !hasValidator { for name in ["ETag", "Last-Modified"] { $0.remove(name) } }
+            }
+        }
+
+        /// Returns an error that claims to be the requested part of the file.
+        private func part(_ context: RequestContext) -> Reply {
+            let text = Array((hasValidator ? "<!doctype html><p>busy" : "{\"error\":\"busy\"}").utf8)
+            let size = String(text.count, radix: 16) + "\r\n"
+            let body = Array(size.utf8) + text + Array("\r\n0\r\n\r\n".utf8)
+            return context.correct.body([.raw(body)]).head {
+                $0.remove("Content-Length")
+                $0.set("Transfer-Encoding", "chunked")
+                $0.set("Content-Type", hasValidator ? "text/html" : "application/json")
+            }
         }
 
         private func error(_ type: String?, _ text: String) -> Reply {
@@ -195,7 +220,7 @@ import TransferSimulation
         if published?.length == old.length { return nil }
         // A short text with a new validator and without a text type is believed if at most 1 MiB is held.
         let tagged = sequence.offers.filter(\.hasValidator).map(\.kind)
-        let isTaggedText = tagged.contains(.unlabelled) || tagged.contains(.mislabelled)
+        let isTaggedText = !tagged.allSatisfy { ![.unlabelled, .mislabelled, .endless].contains($0) }
         let isFirst = ![.resume, .update].contains(sequence.situation)
         if published == nil, isFirst, isTaggedText, !sequence.lacksValidator { return nil }
         guard published == new else { return "published \(site.firstBytes)" }
@@ -209,10 +234,12 @@ import TransferSimulation
     ) -> Bool {
         func offer(_ index: Int) -> Offer { sequence.offers[min(index, sequence.offers.count - 1)] }
         let sent = requests.enumerated().filter { offer($0.offset).kind == .changed }
+        // A body that ends with the connection may be the beginning of the new version.
+        let shown = requests.enumerated().filter { [.changed, .truncated].contains(offer($0.offset).kind) }
         if sent.contains(where: { offer($0.offset).hasValidator && !sequence.lacksValidator }) { return true }
         return sent.contains { later in
             later.element.field("Range") == nil && later.element.field("Cache-Control") == "no-cache"
-                && sent.contains { later.element.time - $0.element.time >= .seconds(2) }
+                && shown.contains { later.element.time - $0.element.time >= .seconds(2) }
         }
     }
 

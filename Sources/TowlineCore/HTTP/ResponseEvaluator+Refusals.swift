@@ -22,6 +22,11 @@ extension ResponseEvaluator {
         default: break
         }
         if (201..<300).contains(status) {
+            // The URL had the file before.
+            if question.known != nil {
+                let reason = "the server sent no file (status \(status))"
+                return .transient(reason: reason, retryAfter: facts.retryAfter, overloaded: false, status: status)
+            }
             return .permanent(
                 TowlineError(
                     .invalidResponse,

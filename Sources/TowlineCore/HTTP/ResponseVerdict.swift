@@ -62,6 +62,15 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
         changingWhole { $0.firstBytes = Array(bytes.prefix(ResponseFacts.mostFirstBytes)) }
     }
 
+    /// Returns the verdict on the response to a request for a part of the file if its body begins as text; otherwise
+    /// `nil`.
+    package func asError(beginningWith bytes: [UInt8]) -> ResponseVerdict? {
+        guard case .partial(_, let facts) = self, ContentKind(firstBytes: bytes) != .binary else { return nil }
+        let type = facts.representation.mediaType.map { " (\(TerminalSafeText.make($0, width: 40)))" } ?? ""
+        let reason = "the server sent something else\(type) instead of a part of the file"
+        return .transient(reason: reason, retryAfter: facts.retryAfter, overloaded: false, status: facts.status)
+    }
+
     /// Returns the verdict with changed facts, if the body is the whole file.
     private func changingWhole(_ change: (inout ResponseFacts) -> Void) -> ResponseVerdict {
         guard var facts = whole else { return self }

@@ -122,6 +122,12 @@ extension Destination {
         }
     }
 
+    /// Returns whether the user chose the file name and wants to replace what has it.
+    func replacesOther(at place: Place) -> Bool {
+        guard case .file(_, .some) = options.target else { return false }
+        return policy(for: place).step(for: .unfinished(isOurs: false)) == .replaceUnfinished
+    }
+
     /// Closes an unfinished download that proved to be of another file, and keeps its files. Throws if the user chose
     /// the file name, which that download has.
     func leaveOther(_ old: OpenPart, at place: Place) throws(TowlineError) {

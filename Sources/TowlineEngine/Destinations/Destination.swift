@@ -227,7 +227,8 @@ final class Destination {
     /// - Parameter isAtHand: `true` if the whole body is in memory.
     func prepare(_ plan: PreparePlan, isAtHand: Bool) throws(TowlineError) -> Preparation {
         if plan.isReplacement, let old = part, let place {
-            guard changes.isGuess else {
+            guard changes.isGuess, !replacesOther(at: place) else {
+                changes.isGuess = false
                 try replace(old, at: place, plan)
                 return .ready
             }
@@ -267,7 +268,13 @@ final class Destination {
             return .resume(held)
         case .finished(let file, let origin):
             let isThis = isThis(file, origin, plan.representation)
-            if !isThis, mayYield { return nil }
+            if !isThis, mayYield {
+                if options.existing != .fail, options.existing != .rename {
+                    let text = "\(place.name) is a finished download of another URL and stays. To use this name"
+                    tell(.info, .disk, "\(text), \(Remedy.ownName)")
+                }
+                return nil
+            }
             try decide(.finished(isThis: isThis), place, file, offered: plan)
         case .occupied(let file):
             try decide(.other(isFile: file != nil), place, file, offered: plan)

@@ -77,10 +77,13 @@ import Testing
             #expect(held().belief(in: offer(fields, length: 30, beginning: text)) == .refused)
         }
         #expect(held().belief(in: offer(fields, length: 30, beginning: "PK\u{3}\u{4}")) == .unconfirmed)
-        // A new validator outweighs the first bytes, unless more than 1 MiB are held.
+        // A new validator outweighs the first bytes only if the kind of the held bytes is unknown.
         let tagged = offer(fields + [("ETag", "\"2\"")], length: 30, beginning: "#!/bin/sh\n")
-        #expect(held(count: 1 << 20).belief(in: tagged) == .changed)
-        #expect(held().belief(in: tagged) == .refused)
+        #expect(held(count: 1 << 20).belief(in: tagged) == .refused)
+        for mine in [nil, "application/octet-stream"] {
+            #expect(held(mine, count: 1 << 20).belief(in: tagged) == .changed)
+            #expect(held(mine, count: 1 << 20 + 1).belief(in: tagged) == .refused)
+        }
     }
 
     @Test("that has a new validator and the same type is a change") func changed() {

@@ -74,7 +74,7 @@ package struct HeldVersion: Sendable {
         // The bytes of a short coded body cannot be read here.
         let isOpaque = offer.contentCoding != nil && coding == nil && isShort(offered.completeLength)
         let isText = isError(ContentKind(firstBytes: offer.firstBytes), offered.completeLength)
-        if isText, count > Self.worthKeeping { return .refused }
+        if isText, count > Self.worthKeeping || knowsKind { return .refused }
         let addsNoCoding = offer.contentCoding == nil || offer.contentCoding == coding
         if validators == .new, agrees(offered.mediaType), addsNoCoding {
             return .changed
@@ -102,6 +102,11 @@ package struct HeldVersion: Sendable {
         offered != .binary && isShort(length) && (!isOfKind(offered) || count > Self.worthKeeping)
     }
 
+    /// `true` if the media type names a type, or the first bytes are known.
+    private var knowsKind: Bool { isKindGuessed || !Self.isUnspecific(representation.mediaType) }
+
+    private static func isUnspecific(_ type: String?) -> Bool { type == nil || type == "application/octet-stream" }
+
     private func isOfKind(_ offered: ContentKind) -> Bool {
         guard isKindGuessed, kind != .binary, offered != .binary else { return kind == offered }
         return (kind == .page) == (offered == .page)
@@ -110,11 +115,10 @@ package struct HeldVersion: Sendable {
     /// Returns whether a media type is that of the held bytes. An absent type and `application/octet-stream` agree with
     /// each type that is not text.
     private func agrees(_ mediaType: String?) -> Bool {
-        func isUnspecific(_ type: String?) -> Bool { type == nil || type == "application/octet-stream" }
         let mine = representation.mediaType
         if mine == mediaType { return true }
-        guard isUnspecific(mine) || isUnspecific(mediaType) else { return false }
-        if isKindGuessed { return isUnspecific(mediaType) || isOfKind(ContentKind(mediaType: mediaType)) }
+        guard Self.isUnspecific(mine) || Self.isUnspecific(mediaType) else { return false }
+        if isKindGuessed { return Self.isUnspecific(mediaType) || isOfKind(ContentKind(mediaType: mediaType)) }
         return ContentKind(mediaType: mediaType) == .binary && ContentKind(mediaType: mine) == .binary
     }
 }
@@ -130,9 +134,17 @@ struct ClaimedVersion: Sendable {
         let mine = representation
         guard mine.mediaType == offered.mediaType, mine.validatorKind == offered.validatorKind else { return false }
         guard mine.validatorKind == .none || mine.repeatsValidator(of: offered, weakly: true) else { return false }
-        guard let length = mine.completeLength else { return true }
+        guard let length = mine.completeLength else {
+            return mine.validatorKind != .none || offered.completeLength == nil
+        }
         return offered.completeLength.map { $0 >= length } ?? false
     }
+}
+
+extension TransferPatience.Failure {
+    /// Creates the failure of a request that got a web page. Before the first byte, a login page usually outlasts every
+    /// useful wait.
+    static func page(_ reason: String) -> Self { Self(reason: reason, limit: 2) }
 }
 
 extension ResponseFacts {

@@ -21,8 +21,7 @@ extension TransferEvidence {
             existing?.isCurrent(offer.representation, at: plan.url) != true
         else { return nil }
         held.count += part.earlier?.count ?? 0
-        let next = changes.weigh(
-            offer, isWhole: isWhole, isConfirmation: plan.isConfirmation, over: held, terms)
+        let next = changes.weigh(offer, isWhole: isWhole, to: plan, over: held, terms)
         return next.map { Reaction(work.dismiss(id), $0) }
     }
 

@@ -184,18 +184,17 @@ extension TransferPatience {
         return Reaction(actions + [.notice(TransferNotice(.info, .limited, text))])
     }
 
-    /// Handles a web page instead of the file. A link that worked before is requested again, once. Before the first byte,
-    /// a login page usually outlasts every useful wait.
-    mutating func webPage(
-        _ plan: AttemptPlan, _ reason: String, _ evidence: inout TransferEvidence, _ sources: inout TransferSources,
+    /// Handles a successful response that is not the file, such as a web page or the text of an error. A link that
+    /// worked before is requested again, once.
+    mutating func notTheFile(
+        _ plan: AttemptPlan, _ failure: Failure, _ evidence: inout TransferEvidence, _ sources: inout TransferSources,
         _ work: inout TransferWork, _ context: TransferContext
     ) -> Reaction {
         if evidence.isConfirmed, plan.url != sources.primary.url, plan.chain.isEmpty, expirations == 0 {
-            let error = TowlineError.unusable(plan.url, reason)
-            return linkExpired(plan, "a web page", error, &evidence, &sources, &work, context)
+            let error = TowlineError.unusable(plan.url, failure.reason)
+            return linkExpired(plan, "it sends something else", error, &evidence, &sources, &work, context)
         }
-        return work.dismiss(plan.id)
-            + countFailure(.init(reason: reason, limit: 2), evidence, &sources, work.ledger, context)
+        return work.dismiss(plan.id) + countFailure(failure, evidence, &sources, work.ledger, context)
     }
 
     /// Handles a refusal by a URL that worked before: a signed link has expired, or the server allows no further

@@ -31,10 +31,9 @@ extension TransferSources {
         if terms.changed == .fail {
             return Reaction([], .startOver(Restart(reason: reason, isChange: true, areBytesWrong: true)))
         }
-        if evidence.changes.restarts > 0 {
-            evidence.ranges.support = .broken
-            work.isSingle = true
-        }
+        // A further connection would begin with bytes that are not compared.
+        work.isSingle = true
+        if evidence.changes.restarts > 0 { evidence.ranges.support = .broken }
         return Reaction([], .startOver(Restart(reason: reason, waits: true, areBytesWrong: true)))
     }
 

@@ -16,7 +16,7 @@ struct Reaction: ExpressibleByArrayLiteral {
         /// The download begins again at the first byte.
         case startOver(Restart)
         /// The request counts as failed, because its response is not the file. The next one follows after a wait.
-        case retry(TransferPatience.Failure)
+        case retry(AttemptPlan, TransferPatience.Failure)
         /// Another request, after a wait, has to repeat what the response shows. `reason` is shown to the user.
         case confirm(reason: String)
         /// The primary source (the URL that defines the file) is no longer used because of this error.
@@ -55,7 +55,7 @@ struct Restart {
 
     /// Returns the notice for the user. `held`: the number of written bytes.
     func notice(over held: Int64) -> TransferNotice {
-        let fate = areBytesWrong ? "discarded" : "kept until the new download has as many"
+        let fate = areBytesWrong ? "discarded" : "kept until the new download has as many or is complete"
         let isSmall = held == 0 || !areBytesWrong && held < StartOverReason.worthSaying
         let end = isSmall ? "" : ". The \(ByteCountText.format(held)) downloaded so far are \(fate)"
         return TransferNotice(.warning, .restarted, "restarting from the beginning: \(reason)\(end)")

@@ -70,7 +70,7 @@ extension TransferStateMachine {
                     attempt.plan, reason, retryAfter, overloaded, isOfHost: status > 403, &evidence, &sources, &work,
                     context))
         case .webPage(let reason):
-            return perform(patience.webPage(attempt.plan, reason, &evidence, &sources, &work, context))
+            return perform(patience.notTheFile(attempt.plan, .page(reason), &evidence, &sources, &work, context))
         case .permanent(let error):
             // After good responses, a single invalid response is a fault of that connection.
             if evidence.isConfirmed, error.code == .invalidResponse {

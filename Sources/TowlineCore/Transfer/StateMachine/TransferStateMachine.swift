@@ -91,9 +91,9 @@ package struct TransferStateMachine: Sendable {
         case .downloadMore: phase = .running
         case .drain(let goal): return reaction.actions + drain(goal)
         case .startOver(let restart): return reaction.actions + startOver(restart)
-        case .retry(let failure):
+        case .retry(let plan, let failure):
             let context = TransferContext(now: now, jitter: jitter)
-            return reaction.actions + perform(patience.countFailure(failure, evidence, &sources, work.ledger, context))
+            return reaction.actions + perform(patience.notTheFile(plan, failure, &evidence, &sources, &work, context))
         case .confirm(let reason): return reaction.actions + patience.waitToConfirm(reason, &sources.primary, now: now)
         case .primaryFailed(let error): return reaction.actions + primaryFailed(error)
         case .sourcesFailed(let error): return reaction.actions + failSources(error)
