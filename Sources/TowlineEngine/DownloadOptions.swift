@@ -29,6 +29,9 @@ package struct DownloadOptions: Sendable {
     /// `true` if the user states that an unfinished download is of the same file, or a checksum will show it.
     var vouchesForPart: Bool { transfer.checksum != nil || transfer.allowsUnsafeResume || ownsPart }
 
+    /// `true` if the options name the file.
+    var isNamed: Bool { if case .file(_, .some) = target { true } else { false } }
+
     /// Returns whether the user chose a file name: with an option, or as the last path component of the URL before any
     /// redirect (`nameOfURL`). Compares bytes: two names that differ in their Unicode normalization are two files.
     func isUsersName(_ name: String, nameOfURL: String) -> Bool {

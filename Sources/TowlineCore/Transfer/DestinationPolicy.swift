@@ -59,6 +59,9 @@ package struct DestinationPolicy: Hashable, Sendable {
     /// The policy for every file except a finished download of the same URL.
     package var forOtherFiles: ExistingPolicy { existing.forOtherFiles(isUsersName: isUsersName) }
 
+    /// `true` if the unfinished download of another URL is replaced.
+    package var replacesOtherParts: Bool { step(for: .unfinished(isOurs: false)) == .replaceUnfinished }
+
     /// Returns the next step of a download whose destination name is taken by `occupant`.
     ///
     /// - Parameter isRefuted: `true` if the existing file was read and its checksum differs from the user's.

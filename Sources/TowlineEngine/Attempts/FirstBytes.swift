@@ -33,8 +33,9 @@ struct FirstBytes {
         if isCompressedPage { return true }
         // The end of a short body, which may be an error, gives its length.
         if mayBeError { return bytes.count >= ResponseFacts.longestError }
+        let isPageKnown = !mayBePage || WebPage.isPage(bytes) != nil
         return bytes.count >= WebPage.mostLooked
-            || !mayBeNoPart && (!mayBePage || WebPage.isPage(bytes) != nil) && CodingLabel.agrees(bytes, with: signatures) != nil
+            || !mayBeNoPart && isPageKnown && CodingLabel.agrees(bytes, with: signatures) != nil
     }
 
     /// Returns how the transfer must handle a response whose body begins with `bytes`. `verdict`: the decision

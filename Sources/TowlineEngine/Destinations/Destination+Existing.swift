@@ -3,7 +3,7 @@ internal import TowlineCore
 /// The functions of `Destination` that decide about an existing file with the download's final name: it may be the
 /// requested file, or another one that must be kept, replaced or avoided.
 extension Destination {
-    private func policy(for place: Place) -> DestinationPolicy {
+    func policy(for place: Place) -> DestinationPolicy {
         DestinationPolicy(
             existing: options.existing, hasChecksum: options.checksum != nil,
             isUsersName: options.isUsersName(place.name, nameOfURL: key.nameOfURL))
@@ -122,16 +122,10 @@ extension Destination {
         }
     }
 
-    /// Returns whether the user chose the file name and wants to replace what has it.
-    func replacesOther(at place: Place) -> Bool {
-        guard case .file(_, .some) = options.target else { return false }
-        return policy(for: place).step(for: .unfinished(isOurs: false)) == .replaceUnfinished
-    }
-
     /// Closes an unfinished download that proved to be of another file, and keeps its files. Throws if the user chose
     /// the file name, which that download has.
     func leaveOther(_ old: OpenPart, at place: Place) throws(TowlineError) {
-        guard case .file(_, nil) = options.target else { throw .otherDownload(old, at: place) }
+        guard !options.isNamed else { throw .otherDownload(old, at: place) }
         tell(.info, .disk, "\(place.name).tow is of another file and stays. This download gets another name")
         if let part = release() { part.sink.close() }
         changes.otherParts.append(place)

@@ -227,8 +227,7 @@ final class Destination {
     /// - Parameter isAtHand: `true` if the whole body is in memory.
     func prepare(_ plan: PreparePlan, isAtHand: Bool) throws(TowlineError) -> Preparation {
         if plan.isReplacement, let old = part, let place {
-            guard changes.isGuess, !replacesOther(at: place) else {
-                changes.isGuess = false
+            guard changes.isGuess, !(options.isNamed && policy(for: place).replacesOtherParts) else {
                 try replace(old, at: place, plan)
                 return .ready
             }
@@ -268,13 +267,7 @@ final class Destination {
             return .resume(held)
         case .finished(let file, let origin):
             let isThis = isThis(file, origin, plan.representation)
-            if !isThis, mayYield {
-                if options.existing != .fail, options.existing != .rename {
-                    let text = "\(place.name) is a finished download of another URL and stays. To use this name"
-                    tell(.info, .disk, "\(text), \(Remedy.ownName)")
-                }
-                return nil
-            }
+            if !isThis, mayYield { return nil }
             try decide(.finished(isThis: isThis), place, file, offered: plan)
         case .occupied(let file):
             try decide(.other(isFile: file != nil), place, file, offered: plan)
@@ -328,7 +321,7 @@ final class Destination {
         let next = DownloadRecord(plan, of: key.link, at: place, generation: generation, options)
         part = try services.storage.replace(
             old, place: place, record: next, terms: CreateTerms(plan, options, key.link))
-        changes.replacements += 1
+        (changes.replacements, changes.isGuess) = (changes.replacements + 1, false)
         tell(part?.notices ?? [])
         record = next
     }
