@@ -36,8 +36,9 @@ struct FileChanges: Sendable {
     mutating func noteKnownLength(
         for facts: ResponseFacts, over held: Representation?, _ terms: TransferTerms
     ) -> Int64? {
-        guard let known = givenUp ?? held, facts.contentCoding == nil, !terms.ignoresLength, terms.changed != .accept,
-            known.contradiction(with: facts.representation) == nil
+        guard let known = givenUp ?? held, facts.contentCoding == nil, !terms.ignoresLength,
+            known.contradiction(with: facts.representation) == nil,
+            terms.changed != .accept || known.repeatsValidator(of: facts.representation, weakly: true)
         else { return nil }
         minimumLength = known.completeLength
         return known.repeatsValidator(of: facts.representation, weakly: false) ? known.completeLength : nil
