@@ -138,7 +138,10 @@ package enum ResponseEvaluator {
             }
         }
         if let reason = misplaced(range, complete, facts, question) { return .rangeRefused(reason: reason) }
-        return .partial(range, question.known != nil && isLabelled ? facts.withoutLabel : facts)
+        let verdict = ResponseVerdict.partial(range, question.known != nil && isLabelled ? facts.withoutLabel : facts)
+        // A server knows the length of a part. The text of an error has another length, or none is given.
+        let hasLength = facts.contentLength == .length(range.count)
+        return !hasLength && WebPage.isError(verdict, question) ? .errorAsPart(facts) : verdict
     }
 
     /// Returns whether a 206 in response to a request for the whole file can be used: its part begins with the first

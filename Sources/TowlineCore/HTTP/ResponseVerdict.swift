@@ -66,6 +66,11 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     /// `nil`.
     package func asError(beginningWith bytes: [UInt8]) -> ResponseVerdict? {
         guard case .partial(_, let facts) = self, ContentKind(firstBytes: bytes) != .binary else { return nil }
+        return .errorAsPart(facts)
+    }
+
+    /// Returns the verdict on an error that was sent as a part of the file.
+    static func errorAsPart(_ facts: ResponseFacts) -> ResponseVerdict {
         let type = facts.representation.mediaType.map { " (\(TerminalSafeText.make($0, width: 40)))" } ?? ""
         let reason = "the server sent something else\(type) instead of a part of the file"
         return .transient(reason: reason, retryAfter: facts.retryAfter, overloaded: false, status: facts.status)
