@@ -76,7 +76,8 @@ struct ServiceDocumentTests {
         let end = ContinuousClock.now + .seconds(60)
         func rows(_ environment: [String: String]) async throws -> [String: [String: Any]] {
             let rows = try await CommandRun.run(["list", "--json"], environment: environment).objects
-            return Dictionary(uniqueKeysWithValues: rows.map { ($0["name"] as? String ?? "", $0) })
+            // Downloads have no name before their first responses.
+            return Dictionary(rows.map { ($0["name"] as? String ?? "", $0) }) { first, _ in first }
         }
         while ContinuousClock.now < end {
             let rows = try await rows(before)
