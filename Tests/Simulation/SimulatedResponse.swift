@@ -116,7 +116,7 @@ final class SimulatedResponse: @unchecked Sendable {
         case .close, .closeWithoutNotify, .closeOutput: closed(inOrder: true)
         case .reset: closed(inOrder: false)
         case .raw, .repeated, .repeatedHead, .wait, .resetStream, .goAway:
-            end(.failed(TransportFailure(.other, "this step cannot be simulated")))
+            preconditionFailure("this step cannot be simulated: \(step)")
         }
     }
 

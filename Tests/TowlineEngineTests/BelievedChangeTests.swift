@@ -107,9 +107,7 @@ import TransferSimulation
         /// Returns an error that claims to be the requested part of the file.
         private func part(_ context: RequestContext) -> Reply {
             let text = Array((hasValidator ? "<!doctype html><p>busy" : "{\"error\":\"busy\"}").utf8)
-            let size = String(text.count, radix: 16) + "\r\n"
-            let body = Array(size.utf8) + text + Array("\r\n0\r\n\r\n".utf8)
-            return context.correct.body([.raw(body)]).head {
+            return context.correct.body([.bytes(text), .lastChunk]).head {
                 $0.remove("Content-Length")
                 $0.set("Transfer-Encoding", "chunked")
                 $0.set("Content-Type", hasValidator ? "text/html" : "application/json")
@@ -220,7 +218,7 @@ import TransferSimulation
         if published?.length == old.length { return nil }
         // A short text with a new validator and without a text type is believed if at most 1 MiB is held.
         let tagged = sequence.offers.filter(\.hasValidator).map(\.kind)
-        let isTaggedText = !tagged.allSatisfy { ![.unlabelled, .mislabelled, .endless].contains($0) }
+        let isTaggedText = tagged.contains { [.unlabelled, .mislabelled, .endless].contains($0) }
         let isFirst = ![.resume, .update].contains(sequence.situation)
         if published == nil, isFirst, isTaggedText, !sequence.lacksValidator { return nil }
         guard published == new else { return "published \(site.firstBytes)" }

@@ -5,15 +5,15 @@ import TransferSimulation
 
 @testable import TowlineEngine
 
-/// Tests responses that are not the file although their heads may say so: errors instead of a part, bodies that end with
-/// the connection, compressed pages (docs/http-rules.md).
+/// Tests responses that are not the file although their heads may say so: errors instead of a part, bodies that end
+/// with the connection, compressed pages (docs/http-rules.md).
 @Suite("A response that is not the file") struct NotTheFileTests {
     private static func version(_ length: Int64) -> Version { Version(seed: 1, length: length) }
 
-    private static func site(_ version: Version, rate: Int64? = nil) -> SimulatedSite {
-        var resource = Resource(version, rate: rate)
-        resource.contentType = "application/zip"
-        return SimulatedSite(resource)
+    private static func site(
+        _ version: Version, type: String? = "application/zip", rate: Int64? = nil
+    ) -> SimulatedSite {
+        SimulatedSite(Resource(version, contentType: type, rate: rate))
     }
 
     /// Returns a response that ends where the connection does, and has neither length nor validators.
@@ -21,42 +21,47 @@ import TransferSimulation
         Reply([.head(ReplyHead(200, []))] + body + [.close])
     }
 
+    /// The framing of an error.
+    enum Framing: CaseIterable { case chunks, length, connection }
+
     /// Returns an error with the head of the requested part.
-    private static func part(_ context: RequestContext, _ type: String, _ text: String, isChunked: Bool) -> Reply {
-        let size = String(text.utf8.count, radix: 16)
-        let body = isChunked ? "\(size)\r\n\(text)\r\n0\r\n\r\n" : text
-        return context.correct.body([.raw(Array(body.utf8))] + (isChunked ? [] : [.close])).head {
+    private static func part(_ context: RequestContext, _ type: String, _ text: String, _ framing: Framing) -> Reply {
+        let body = Reply.Step.bytes(Array(text.utf8))
+        let end: [Framing: Reply.Step] = [.chunks: .lastChunk, .connection: .close]
+        return context.correct.body([body] + [end[framing]].compactMap(\.self)).head {
             $0.set("Content-Type", type)
-            guard isChunked else { return }
             $0.remove("Content-Length")
-            $0.set("Transfer-Encoding", "chunked")
+            if framing == .chunks { $0.set("Transfer-Encoding", "chunked") }
+            if framing == .length { $0.set("Content-Length", String(text.utf8.count)) }
         }
     }
 
-    /// Returns the first response with 60 % of its body, after which the connection breaks.
-    private static func broken(_ context: RequestContext) -> Reply {
-        context.correct.body([.content(context.version.content, 0..<context.version.length * 6 / 10), .reset])
+    /// Returns the first response with a part of its body, after which the connection breaks.
+    private static func broken(_ context: RequestContext, at percentage: Int64 = 60) -> Reply {
+        let count = context.version.length * percentage / 100
+        return context.correct.body([.content(context.version.content, 0..<count), .reset])
     }
 
     @Test(
         "that ends with the connection is incomplete if the length was known before",
-        arguments: [(400_000, false), (3_000_000, false), (3_000_000, true)])
-    func knownLength(_ length: Int64, _ isResumed: Bool) throws {
+        arguments: [(400_000, 60), (3_000_000, 60), (3_000_000, 0), (400_000, 0), (3_000_000, nil)])
+    func knownLength(_ length: Int64, _ percentage: Int64?) throws {
         var version = Self.version(length)
         for hasValidator in [true, false] {
             if !hasValidator { (version.etag, version.lastModified) = (.absent, nil) }
             let beginning = Reply.Step.content(version.content, 0..<length / 3)
             for body in [[beginning], [.bytes(Array("busy".utf8))], []] {
                 let site = Self.site(version)
-                if isResumed { try site.interrupt(after: length / 2) }
+                if percentage == nil { try site.interrupt(after: length / 2) }
                 let first = site.server.requests.count
                 site.server.set(
                     Behaviour { context in
-                        context.request.index == first && !isResumed ? Self.broken(context) : Self.unending(body)
+                        guard context.request.index == first, let percentage else { return Self.unending(body) }
+                        return Self.broken(context, at: percentage)
                     }, for: SimulatedSite.path)
                 let outcome = try site.download { $0.maximumTries = 3 }
                 #expect(!outcome.succeeded && outcome.code == .transient, "\(outcome.message)")
-                #expect(site.hasPart || length < 1 << 20)
+                #expect(site.hasPart || length < 1 << 20 || percentage == 0)
                 site.server.set(.correct, for: SimulatedSite.path)
                 #expect(try site.download().succeeded)
                 #expect(site.published([version]) != nil)
@@ -88,22 +93,25 @@ import TransferSimulation
         arguments: [
             ("text/html", "<html><body>error, too many connections</body></html>"),
             ("application/json", "{\"error\":\"expired\"}"), ("application/xml", "<Error/>"), ("text/plain", "busy"),
-        ], [true, false])
-    func errorAsPart(_ error: (type: String, text: String), _ isChunked: Bool) throws {
+        ], Framing.allCases)
+    func errorAsPart(_ error: (type: String, text: String), _ framing: Framing) throws {
         let version = Self.version(3_000_000)
-        for connections in [1, 4] {
-            let site = Self.site(version, rate: connections > 1 ? 1_000_000 : nil)
+        let types = ["application/zip", "application/octet-stream", nil, "text/csv"]
+        for (connections, type) in [1, 4].flatMap({ count in types.map { (count, $0) } }) {
+            // A text of the kind of the file is not distinguished from it.
+            if type == "text/csv", error.type == "text/plain" { continue }
+            let site = Self.site(version, type: type, rate: connections > 1 ? 1_000_000 : nil)
             site.server.set(
                 Behaviour { context in
                     switch context.request.index {
                     case 0: connections > 1 ? context.correct : Self.broken(context)
-                    case 1...2: Self.part(context, error.type, error.text, isChunked: isChunked)
+                    case 1...2: Self.part(context, error.type, error.text, framing)
                     default: context.correct
                     }
                 }, for: SimulatedSite.path)
             let outcome = try site.download { $0.connections = connections }
             #expect(outcome.succeeded, "\(outcome.message)")
-            #expect(site.published([version]) != nil, "\(error) \(connections)")
+            #expect(site.published([version]) != nil, "\(error) \(framing) \(connections) \(type ?? "no type")")
             let whole = site.server.requests.filter { ($0.field("Range") ?? "bytes=0-") == "bytes=0-" }
             #expect(whole.count == 1, "\(site.server.requests.map { $0.field("Range") ?? "none" })")
         }

@@ -116,6 +116,11 @@ package enum ResponseEvaluator {
                 "the server sent a part of the file (206) with an invalid Content-Range, so it is unclear which part"
             return .rangeRefused(reason: reason)
         }
+        if let type = errorType(facts, range, question) {
+            let name = TerminalSafeText.make(type, width: 40)
+            let reason = "the server sent something else (\(name)) instead of the requested part of the file"
+            return .transient(reason: reason, retryAfter: facts.retryAfter, overloaded: false, status: facts.status)
+        }
         let isLabelled = question.label.allows(facts, range, question)
         if let coding = facts.contentCoding, question.known != nil, !isLabelled {
             let name = TerminalSafeText.make(coding, width: 20)
@@ -138,10 +143,18 @@ package enum ResponseEvaluator {
             }
         }
         if let reason = misplaced(range, complete, facts, question) { return .rangeRefused(reason: reason) }
-        let verdict = ResponseVerdict.partial(range, question.known != nil && isLabelled ? facts.withoutLabel : facts)
-        // A server knows the length of a part. The text of an error has another length, or none is given.
-        let hasLength = facts.contentLength == .length(range.count)
-        return !hasLength && WebPage.isError(verdict, question) ? .errorAsPart(facts) : verdict
+        return .partial(range, question.known != nil && isLabelled ? facts.withoutLabel : facts)
+    }
+
+    /// Returns the media type of a 206 that is an error and not a part of the file: a text type of another kind than the
+    /// file, without the length of its range in Content-Length. Returns `nil` for other responses.
+    private static func errorType(
+        _ facts: ResponseFacts, _ range: ByteRange, _ question: ResponseQuestion
+    ) -> String? {
+        guard question.known != nil, facts.contentLength != .length(range.count) else { return nil }
+        let type = facts.representation.mediaType
+        let kind = ContentKind(mediaType: type)
+        return kind == .binary || kind == ContentKind(mediaType: question.earlierMediaType) ? nil : type
     }
 
     /// Returns whether a 206 in response to a request for the whole file can be used: its part begins with the first

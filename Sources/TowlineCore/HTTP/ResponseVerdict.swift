@@ -62,20 +62,6 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
         changingWhole { $0.firstBytes = Array(bytes.prefix(ResponseFacts.mostFirstBytes)) }
     }
 
-    /// Returns the verdict on the response to a request for a part of the file if its body begins as text; otherwise
-    /// `nil`.
-    package func asError(beginningWith bytes: [UInt8]) -> ResponseVerdict? {
-        guard case .partial(_, let facts) = self, ContentKind(firstBytes: bytes) != .binary else { return nil }
-        return .errorAsPart(facts)
-    }
-
-    /// Returns the verdict on an error that was sent as a part of the file.
-    static func errorAsPart(_ facts: ResponseFacts) -> ResponseVerdict {
-        let type = facts.representation.mediaType.map { " (\(TerminalSafeText.make($0, width: 40)))" } ?? ""
-        let reason = "the server sent something else\(type) instead of a part of the file"
-        return .transient(reason: reason, retryAfter: facts.retryAfter, overloaded: false, status: facts.status)
-    }
-
     /// Returns the verdict with changed facts, if the body is the whole file.
     private func changingWhole(_ change: (inout ResponseFacts) -> Void) -> ResponseVerdict {
         guard var facts = whole else { return self }

@@ -14,7 +14,6 @@ package enum WebPage {
     ///   - url: the URL of the response, after redirects.
     package static func isPossible(_ verdict: ResponseVerdict, from url: HTTPURL, _ question: ResponseQuestion) -> Bool
     {
-        if isError(verdict, question, isPage: true) { return !question.acceptsWebPages }
         guard !question.acceptsWebPages, let facts = facts(of: verdict, question), facts.isWebPage else { return false }
         if let earlier = question.earlierMediaType, !isPage(mediaType: earlier) { return true }
         // A redirect to a login page gives the file that page's name.
@@ -27,18 +26,6 @@ package enum WebPage {
     /// name says that the file is of another type (`isPossible`).
     package static func isCompressed(_ verdict: ResponseVerdict, length: Int64?, _ question: ResponseQuestion) -> Bool {
         facts(of: verdict, question)?.contentCoding != nil && (length ?? 0) < ResponseFacts.longestError
-    }
-
-    /// Returns whether a partial response may be the text of an error, by its media type: the file is of a binary type.
-    /// Its first bytes must be examined.
-    package static func isError(
-        _ verdict: ResponseVerdict, _ question: ResponseQuestion, isPage: Bool = false
-    ) -> Bool {
-        guard case .partial(_, let facts) = verdict, question.known != nil,
-            let earlier = question.earlierMediaType, earlier != "application/octet-stream",
-            ContentKind(mediaType: earlier) == .binary
-        else { return false }
-        return isPage ? facts.isWebPage : ContentKind(mediaType: facts.representation.mediaType) != .binary
     }
 
     /// Returns the parsed head of a response that delivers the file from its first byte; `nil` for other verdicts.

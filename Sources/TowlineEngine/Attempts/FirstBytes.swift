@@ -9,8 +9,6 @@ struct FirstBytes {
     private let isCompressedPage: Bool
     /// `true` if the body may be empty or an error, and would replace bytes that are kept.
     private let mayBeError: Bool
-    /// `true` if the response to a request for a part of the file may be an error.
-    private let mayBeNoPart: Bool
     /// The first bytes of compressed formats such as gzip. A body that begins with them is a compressed file whose
     /// Content-Encoding only repeats the file's format, so that it is not decoded.
     private let signatures: [[UInt8]]
@@ -21,11 +19,10 @@ struct FirstBytes {
     init?(of verdict: ResponseVerdict, to plan: AttemptPlan, length: Int64?) {
         mayBePage = WebPage.isPossible(verdict, from: plan.url, plan.question)
         isCompressedPage = mayBePage && WebPage.isCompressed(verdict, length: length, plan.question)
-        mayBeNoPart = WebPage.isError(verdict, plan.question)
         signatures = CodingLabel.signatures(for: verdict, from: plan.url, plan.question)
         mayBeError =
             plan.question.replacesBytes && verdict.whole != nil && (length ?? 0) < ResponseFacts.longestError
-        guard mayBePage || !signatures.isEmpty || mayBeError || mayBeNoPart else { return nil }
+        guard mayBePage || !signatures.isEmpty || mayBeError else { return nil }
     }
 
     /// Returns whether `bytes`, the beginning of the body, are sufficient to decide how the response is handled.
@@ -33,9 +30,8 @@ struct FirstBytes {
         if isCompressedPage { return true }
         // The end of a short body, which may be an error, gives its length.
         if mayBeError { return bytes.count >= ResponseFacts.longestError }
-        let isPageKnown = !mayBePage || WebPage.isPage(bytes) != nil
         return bytes.count >= WebPage.mostLooked
-            || !mayBeNoPart && isPageKnown && CodingLabel.agrees(bytes, with: signatures) != nil
+            || (!mayBePage || WebPage.isPage(bytes) != nil) && CodingLabel.agrees(bytes, with: signatures) != nil
     }
 
     /// Returns how the transfer must handle a response whose body begins with `bytes`. `verdict`: the decision
@@ -43,7 +39,6 @@ struct FirstBytes {
     func verdict(_ verdict: ResponseVerdict, after bytes: [UInt8]) -> ResponseVerdict {
         let isPage = isCompressedPage || mayBePage && WebPage.isPage(bytes) == true
         if isPage { return .webPage(reason: WebPage.reason) }
-        if mayBeNoPart, let error = verdict.asError(beginningWith: bytes) { return error }
         let verdict = mayBeError ? verdict.beginning(with: bytes) : verdict
         return CodingLabel.agrees(bytes, with: signatures) == true ? verdict.withoutLabel : verdict
     }
