@@ -94,8 +94,9 @@ struct NumberedListTests {
         let pipe = try TestDirectory()
         try #require(mkfifo(pipe.path("pipe"), 0o600) == 0)
         // Programs of other tests must not keep the pipe open.
-        let reader = FileHandle(fileDescriptor: open(pipe.path("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC))
-        let writer = FileHandle(fileDescriptor: open(pipe.path("pipe"), O_WRONLY | O_CLOEXEC))
+        let ends = [O_RDONLY | O_NONBLOCK, O_WRONLY].map { open(pipe.path("pipe"), $0 | O_CLOEXEC) }
+        try #require(ends.allSatisfy { $0 >= 0 })
+        let (reader, writer) = (FileHandle(fileDescriptor: ends[0]), FileHandle(fileDescriptor: ends[1]))
         let run = try CommandRun(["get", "-i", "-"], input: reader, directory: place.url)
         // Options of a URL may follow on the next line, so a URL is downloaded once the next line has been read.
         let first = [3, 4].map { server.url("/\($0)/data.csv") + "\n" }.joined()
