@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 """Compare tow with curl, wget, wget2, aria2 and axel on this machine, over the loopback interface.
 
-    Benchmarks/bench.py [--quick | --full] [--rows PATTERN] [--check] [--list]
+    Benchmarks/bench.py [--quick | --full] [--rows PATTERN] [--earlier PATH] [--check] [--list]
 
 Prints a table for each row (a benchmark) when it is finished, and writes results.json and picture.svg. In a row, the
 programs do the same work alternately (A B A B). The table shows medians and ranges. Every downloaded file is compared
@@ -44,6 +44,7 @@ class Bench:
         self.full, self.verbose, self.wanted_rounds = options.full, options.verbose, options.rounds
         self.long = options.full or options.long
         self.tow, self.proxy = options.tow.resolve(), options.proxy.resolve()
+        self.earlier = options.earlier and options.earlier.resolve()
         self.memory = memory
         options.disk.mkdir(parents=True, exist_ok=True)
         self.disk = pathlib.Path(tempfile.mkdtemp(prefix="bench-", dir=options.disk.resolve()))
@@ -88,6 +89,8 @@ def parse():
     parser.add_argument("--install", action="store_true", help="install the other programs and nginx first (Debian)")
     parser.add_argument("--tow", type=pathlib.Path, default=PRODUCTS / "tow", metavar="PATH",
                         help="the tow program (default: the release build)")
+    parser.add_argument("--earlier", type=pathlib.Path, metavar="PATH",
+                        help="compare with this earlier build of tow, in turn, and not with other programs")
     parser.add_argument("--proxy", type=pathlib.Path, default=PRODUCTS / "shaping-proxy", metavar="PATH",
                         help="the shaping-proxy program (default: the release build)")
     parser.add_argument("--disk", type=pathlib.Path, default=ROOT / ".build/bench", metavar="DIR",
@@ -112,7 +115,7 @@ def main():
         sys.exit(f"bench: no row matches '{options.rows}'; --list prints the names")
     if options.install:
         subprocess.run([ROOT / "scripts/setup-tests", "bench"], check=True)
-    for program in (options.tow, options.proxy):
+    for program in filter(None, (options.tow, options.proxy, options.earlier)):
         if not program.exists():
             sys.exit(f"bench: {program} does not exist; run 'make bench', which builds it")
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

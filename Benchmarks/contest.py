@@ -121,6 +121,8 @@ def contest(bench, result, entries, outputs, *, rounds, place=None, network=None
     """
     place = place or bench.memory
     target = target or bench.origin.plain
+    if bench.earlier:
+        entries = beside_earlier(bench, entries)
     total = sum(path.stat().st_size for path in outputs.values())
     result.entries += entries
     for number in range(-1 if warm else 0, rounds):
@@ -140,6 +142,21 @@ def contest(bench, result, entries, outputs, *, rounds, place=None, network=None
     for entry in entries:
         if entry.is_tow and entry.failure:
             result.at_most(f"{entry.label} failed ({entry.failure})", None, 0)
+        if entry.is_tow and bench.earlier:
+            for what, name in (("wall", "wall"), ("cpu", "CPU")):
+                earlier = result.median(f"earlier {entry.label}", what)
+                result.at_most(f"{entry.label}: {name} / earlier", ratio(entry.median(what), earlier), 1.05)
+
+
+def beside_earlier(bench, entries):
+    """The entries of tow, each followed by the same with the earlier build; no peers."""
+    def pair(entry):
+        def command(base):
+            return [bench.earlier if word == bench.tow else word for word in entry.command(base)]
+
+        return [entry, dataclasses.replace(entry, label=f"earlier {entry.label}", command=command, peer=False, runs=[])]
+
+    return [one for entry in entries if entry.is_tow for one in pair(entry)]
 
 
 def room(size):

@@ -157,6 +157,8 @@ import TransferSimulation
         if sequence.lacksValidator { (old.etag, old.lastModified) = (.absent, nil) }
         if [.otherPart, .otherFile].contains(sequence.situation) { return try violation(besideAnother: sequence, old) }
         let site = SimulatedSite(Resource(old))
+        // Timers that are left hold the site.
+        defer { site.restart() }
         var base = 0
         switch sequence.situation {
         case .first, .otherPart, .otherFile: break
@@ -190,6 +192,7 @@ import TransferSimulation
     /// Downloads while the bytes of another URL have the name. They stay, whatever the server sends.
     private static func violation(besideAnother sequence: Sequence, _ old: Version) throws -> String? {
         let site = SimulatedSite(Resource(other))
+        defer { site.restart() }
         if sequence.situation == .otherPart {
             try site.interrupt(after: held)
         } else {
