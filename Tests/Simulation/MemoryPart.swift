@@ -237,7 +237,8 @@ final class MemoryJournal: Journal {
     static let mostSlots = 128
 
     private let state: Mutex<State>
-    private let storage: MemoryStorage
+    /// Holds this journal.
+    private unowned let storage: MemoryStorage
 
     init(_ record: DownloadRecord, _ storage: MemoryStorage) {
         state = Mutex(State(record: record))
