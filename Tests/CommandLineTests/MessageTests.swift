@@ -332,11 +332,26 @@ struct MessageTests {
         // Each download sends another request without Range, because the Range may be the reason for a refusal.
         #expect(server.log.requests("/none").map { $0.info.field("Range") != nil } == [true, false, true, false])
 
-        let list = "\(server.url("/data.bin?a"))\n  output=same\n\(server.url("/data.bin?b"))\n  output=same\n"
-        let refused = try await CommandRun.run(["get", "-x", "1", "-i", "-"], input: list, directory: place.url)
-        #expect(refused.status == 9)
-        #expect(refused.stderr.contains("same is already the destination of a running download"))
-        #expect(!refused.stderr.contains("process"))
+        await server.stop()
+    }
+
+    /// Whatever may be overwritten, one command does not replace its own file with that of another URL.
+    @Test(arguments: ["rename", "overwrite", "update", "skip", "fail"]) func twoURLsForOneFileAreAnError(
+        _ policy: String
+    ) async throws {
+        let server = try await FaultServer.start(["/a": file(), "/b": Resource(length: 5000, seed: 8)])
+        let place = try TestDirectory()
+        try FileManager.default.createDirectory(at: place.file("sub"), withIntermediateDirectories: false)
+        for (one, other) in [("same", "same"), ("sub/one", "./sub//one")] {
+            let list = "\(server.url("/a"))\n  output=\(one)\n\(server.url("/b"))\n  output=\(other)\n"
+            // With one download at a time, the first has ended when the second would begin.
+            let result = try await CommandRun.run(
+                ["get", "-j", "1", "--if-exists", policy, "-i", "-"], input: list, directory: place.url)
+            #expect(result.status == 9, "\(result.stderr)")
+            #expect(result.stderr.contains("line 3: \(one.split(separator: "/").last ?? "") is the file of an earlier"))
+            #expect(try FaultContent(seed: 7).firstMismatch(inFile: place.path(one), length: 3 << 20) == nil)
+        }
+        #expect(server.log.requests("/b").isEmpty)
         await server.stop()
     }
 

@@ -38,7 +38,8 @@ enum ListPath {
         }
     }
 
-    private static func resolved(_ path: String) -> String? {
+    /// Returns the path of an existing file or directory without symbolic links; `nil` if it does not exist.
+    static func resolved(_ path: String) -> String? {
         guard let bytes = ByteText.withCString(path, { realpath($0, nil) }) else { return nil }
         defer { free(bytes) }
         return ByteText.decode(Array(UnsafeRawBufferPointer(start: bytes, count: strlen(bytes))))
