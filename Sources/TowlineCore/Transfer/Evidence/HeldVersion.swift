@@ -69,7 +69,7 @@ package struct HeldVersion: Sendable {
         }
         // A 416 response names only the length of the file. A request for the whole file shows the rest.
         if offer.status == 416 { return .unconfirmed }
-        if offered.completeLength == 0, count > 0 { return .refused }
+        if offered.completeLength == 0, max(count, representation.completeLength ?? 0) > 0 { return .refused }
         if isError(ContentKind(mediaType: offered.mediaType), offered.completeLength) { return .refused }
         // The bytes of a short coded body cannot be read here.
         let isOpaque = offer.contentCoding != nil && coding == nil && isShort(offered.completeLength)

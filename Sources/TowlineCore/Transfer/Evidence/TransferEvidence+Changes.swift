@@ -17,7 +17,7 @@ extension TransferEvidence {
             return Reaction(actions, .drain(.resumeEarlier(isOpen: isOpen)))
         }
         guard terms.changed != .accept, let plan = work.attempts[id]?.plan, var held = atStake(work.ledger),
-            held.count > 0, part.exists || offer.suggestion == nil || terms.fileName != nil,
+            part.exists || offer.suggestion == nil || terms.fileName != nil,
             existing?.isCurrent(offer.representation, at: plan.url) != true
         else { return nil }
         held.count += part.earlier?.count ?? 0

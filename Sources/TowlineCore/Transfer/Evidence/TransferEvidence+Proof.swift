@@ -63,11 +63,13 @@ extension TransferEvidence {
 
     /// Returns the version of the file that a response with another version would replace: the bytes in the part file,
     /// including bytes that a restart discarded and that are still on disk, or the file that an update may replace.
+    /// Otherwise it is the version that a response described before its body broke at the first byte.
     func atStake(_ ledger: RangeLedger) -> HeldVersion? {
-        guard !ledger.written.isEmpty, let known = changes.withLength(representation) else {
-            return part.replaced ?? part.earlier ?? existing.map(HeldVersion.init)
+        let known = changes.withLength(representation).map {
+            HeldVersion($0, coding: coding.name, count: ledger.written.count)
         }
-        return HeldVersion(known, coding: coding.name, count: ledger.written.count)
+        guard ledger.written.isEmpty else { return known }
+        return part.replaced ?? part.earlier ?? existing.map(HeldVersion.init) ?? known
     }
 
     /// Returns whether only a comparison of the bytes before the resume point can prove that a source's bytes fit.
