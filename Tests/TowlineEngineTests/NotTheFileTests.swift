@@ -17,8 +17,8 @@ import TransferSimulation
     }
 
     /// Returns a response that ends where the connection does, and has neither length nor validators.
-    private static func unending(_ body: [Reply.Step]) -> Reply {
-        Reply([.head(ReplyHead(200, []))] + body + [.close])
+    private static func unending(_ body: [Reply.Step], _ type: String? = nil) -> Reply {
+        Reply([.head(ReplyHead(200, type.map { [("Content-Type", $0)] } ?? []))] + body + [.close])
     }
 
     /// The framing of an error.
@@ -44,8 +44,10 @@ import TransferSimulation
 
     @Test(
         "that ends with the connection is incomplete if the length was known before",
-        arguments: [(400_000, 60), (3_000_000, 60), (3_000_000, 0), (400_000, 0), (3_000_000, nil)])
-    func knownLength(_ length: Int64, _ percentage: Int64?) throws {
+        arguments: [(5000, 0), (400_000, 60), (3_000_000, 60), (3_000_000, 0), (400_000, 0), (3_000_000, nil)],
+        [nil, "text/plain", "application/json", "application/octet-stream"])
+    func knownLength(_ form: (length: Int64, percentage: Int64?), _ type: String?) throws {
+        let (length, percentage) = form
         var version = Self.version(length)
         for hasValidator in [true, false] {
             if !hasValidator { (version.etag, version.lastModified) = (.absent, nil) }
@@ -56,7 +58,7 @@ import TransferSimulation
                 let first = site.server.requests.count
                 site.server.set(
                     Behaviour { context in
-                        guard context.request.index == first, let percentage else { return Self.unending(body) }
+                        guard context.request.index == first, let percentage else { return Self.unending(body, type) }
                         return Self.broken(context, at: percentage)
                     }, for: SimulatedSite.path)
                 let outcome = try site.download { $0.maximumTries = 3 }
@@ -114,6 +116,28 @@ import TransferSimulation
             #expect(site.published([version]) != nil, "\(error) \(framing) \(connections) \(type ?? "no type")")
             let whole = site.server.requests.filter { ($0.field("Range") ?? "bytes=0-") == "bytes=0-" }
             #expect(whole.count == 1, "\(site.server.requests.map { $0.field("Range") ?? "none" })")
+        }
+    }
+
+    @Test(
+        "costs no bytes if it claims to be the whole file", arguments: ["text/plain", "application/json", "text/html"])
+    func errorAsWhole(_ type: String) throws {
+        let version = Self.version(3_000_000)
+        for framing in Framing.allCases {
+            let site = Self.site(version)
+            let first = try site.interrupt(after: 2_000_000).requests
+            site.server.set(
+                Behaviour { context in
+                    guard context.request.index < first + 2 else { return context.correct }
+                    return Self.part(context, type, "busy", framing).head {
+                        $0.status = 200
+                        $0.remove("Content-Range")
+                    }
+                }, for: SimulatedSite.path)
+            let outcome = try site.download()
+            #expect(outcome.succeeded && site.published([version]) != nil, "\(outcome.message)")
+            #expect(site.server.requests.count { ($0.field("Range") ?? "bytes=0-") == "bytes=0-" } < 3)
+            #expect(site.server.served < 3_200_000, "\(framing)")
         }
     }
 

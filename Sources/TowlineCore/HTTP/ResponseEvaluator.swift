@@ -52,6 +52,11 @@ package enum ResponseEvaluator {
                 "the server sent as many bytes as were requested with status 200, which stands for the whole file"
             return .rangeRefused(reason: what)
         }
+        let whole = known.completeLength.map { ByteRange(0, $0) }
+        if known.repeatsValidator(of: facts.representation, weakly: true), let type = errorType(facts, whole, question)
+        {
+            return error(type, facts)
+        }
         // A 200 to a range request is never written at the range's offset (RFC 9110 §14.2: a server may ignore Range).
         if known.repeatsValidator(of: facts.representation, weakly: false) { return .rangeIgnored(facts) }
         // nginx does not match a tag that nginx itself made weak: the next rung asks without If-Range.
@@ -116,11 +121,7 @@ package enum ResponseEvaluator {
                 "the server sent a part of the file (206) with an invalid Content-Range, so it is unclear which part"
             return .rangeRefused(reason: reason)
         }
-        if let type = errorType(facts, range, question) {
-            let name = TerminalSafeText.make(type, width: 40)
-            let reason = "the server sent something else (\(name)) instead of the requested part of the file"
-            return .transient(reason: reason, retryAfter: facts.retryAfter, overloaded: false, status: facts.status)
-        }
+        if let type = errorType(facts, range, question) { return error(type, facts) }
         let isLabelled = question.label.allows(facts, range, question)
         if let coding = facts.contentCoding, question.known != nil, !isLabelled {
             let name = TerminalSafeText.make(coding, width: 20)
@@ -146,15 +147,21 @@ package enum ResponseEvaluator {
         return .partial(range, question.known != nil && isLabelled ? facts.withoutLabel : facts)
     }
 
-    /// Returns the media type of a 206 that is an error and not a part of the file: a text type of another kind than the
-    /// file, without the length of its range in Content-Length. Returns `nil` for other responses.
+    /// Returns the media type of a response that claims to be a range of the known version and is an error: a text type
+    /// of another kind than the file, without the length of the range in Content-Length. Returns `nil` for others.
     private static func errorType(
-        _ facts: ResponseFacts, _ range: ByteRange, _ question: ResponseQuestion
+        _ facts: ResponseFacts, _ range: ByteRange?, _ question: ResponseQuestion
     ) -> String? {
-        guard question.known != nil, facts.contentLength != .length(range.count) else { return nil }
+        guard question.known != nil, let range, facts.contentLength != .length(range.count) else { return nil }
         let type = facts.representation.mediaType
         let kind = ContentKind(mediaType: type)
         return kind == .binary || kind == ContentKind(mediaType: question.earlierMediaType) ? nil : type
+    }
+
+    private static func error(_ type: String, _ facts: ResponseFacts) -> ResponseVerdict {
+        let name = TerminalSafeText.make(type, width: 40)
+        let reason = "the server sent something else (\(name)) instead of the requested bytes of the file"
+        return .transient(reason: reason, retryAfter: facts.retryAfter, overloaded: false, status: facts.status)
     }
 
     /// Returns whether a 206 in response to a request for the whole file can be used: its part begins with the first

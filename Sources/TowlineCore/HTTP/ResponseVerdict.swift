@@ -51,10 +51,14 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     /// `true` for a redirect.
     var isRedirect: Bool { if case .redirect = self { true } else { false } }
 
-    /// Returns the verdict with the complete length `length` added, if the body is the whole file and the head gave no
-    /// length. Called once the end of the body has arrived, which gives the length (RFC 9112 §7.1).
-    package func ending(at length: Int64) -> ResponseVerdict {
-        changingWhole { if $0.representation.completeLength == nil { $0.representation.completeLength = length } }
+    /// Returns the verdict with the length of the body added, if the body is the whole file and the head gave no length.
+    /// Called once the end of the body has arrived, which gives the length (RFC 9112 §7.1) unless it was that of the
+    /// connection (`isDelimited` is `false`): such a body may be incomplete (RFC 9112 §8).
+    package func ending(at length: Int64, isDelimited: Bool = true) -> ResponseVerdict {
+        changingWhole { facts in
+            guard facts.representation.completeLength == nil else { return }
+            if isDelimited { facts.representation.completeLength = length } else { facts.closedAt = length }
+        }
     }
 
     /// Returns the verdict with the first bytes of the body added, if the body is the whole file.

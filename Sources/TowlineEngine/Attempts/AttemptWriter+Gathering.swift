@@ -77,8 +77,10 @@ extension AttemptWriter {
     func endReport(of verdict: ResponseVerdict, _ delay: Delay) -> Report {
         guard case .firstBytes(let decision) = delay else { return .answeredAndEnded(plan.id, verdict) }
         // Without all of its bytes, nothing is known about it.
-        guard framing != nil else { return .ended(plan.id, resultOfEnd) }
-        return .answeredAndEnded(plan.id, decision.verdict(verdict, after: gathered).ending(at: Int64(gathered.count)))
+        guard let framing else { return .ended(plan.id, resultOfEnd) }
+        let verdict = decision.verdict(verdict, after: gathered)
+        return .answeredAndEnded(
+            plan.id, verdict.ending(at: Int64(gathered.count), isDelimited: framing == .delimited))
     }
 
     /// Returns the number of bytes of memory to reserve for the body of a response, if it is, or may be, a whole small

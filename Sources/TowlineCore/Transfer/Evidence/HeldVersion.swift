@@ -69,11 +69,12 @@ package struct HeldVersion: Sendable {
         }
         // A 416 response names only the length of the file. A request for the whole file shows the rest.
         if offer.status == 416 { return .unconfirmed }
-        if offered.completeLength == 0, max(count, representation.completeLength ?? 0) > 0 { return .refused }
-        if isError(ContentKind(mediaType: offered.mediaType), offered.completeLength) { return .refused }
+        let length = offered.completeLength ?? offer.closedAt
+        if length == 0, max(count, representation.completeLength ?? 0) > 0 { return .refused }
+        if isError(ContentKind(mediaType: offered.mediaType), length) { return .refused }
         // The bytes of a short coded body cannot be read here.
-        let isOpaque = offer.contentCoding != nil && coding == nil && isShort(offered.completeLength)
-        let isText = isError(ContentKind(firstBytes: offer.firstBytes), offered.completeLength)
+        let isOpaque = offer.contentCoding != nil && coding == nil && isShort(length)
+        let isText = isError(ContentKind(firstBytes: offer.firstBytes), length)
         if isText, count > Self.worthKeeping || knowsKind { return .refused }
         let addsNoCoding = offer.contentCoding == nil || offer.contentCoding == coding
         if validators == .new, agrees(offered.mediaType), addsNoCoding {
@@ -152,7 +153,7 @@ extension ResponseFacts {
     var summary: String {
         let type = representation.mediaType.map { TerminalSafeText.make($0, width: 40) }
         let coding = contentCoding.map { ", compressed with " + TerminalSafeText.make($0, width: 20) } ?? ""
-        let length = representation.completeLength.map { $0 == 1 ? "1 byte" : "\($0) bytes" }
+        let length = (representation.completeLength ?? closedAt).map { $0 == 1 ? "1 byte" : "\($0) bytes" }
         return "\(type ?? "no media type")\(coding), \(length ?? "unknown length")"
     }
 
