@@ -22,7 +22,7 @@ package import TowlineEngine
 /// - A request that must not be sent (a control character in a field, a cookie or netrc file that cannot be read) ends
 ///   as `failed(.local)`, a response 407 as `failed(.proxyUnauthorized)`.
 package final class CurlTransport: Transport {
-    /// An engine thread, which runs libcurl, and its highest number of concurrent attempts (HTTP requests).
+    /// An engine thread, which runs libcurl, and its highest number of concurrent attempts.
     private struct Lane {
         let thread: EngineThread
         /// The highest number of concurrent attempts on the thread when an attempt for a small file started. The thread
@@ -90,10 +90,10 @@ package final class CurlTransport: Transport {
         }
     }
 
-    /// Returns the engine thread for an attempt (HTTP request); `nil` if the system refuses one. Prefers the least
-    /// loaded thread that has idle connections, unless all such threads have much more work than another: the number of
-    /// connections then stays within the number of concurrent attempts. Among equal threads, prefers the calling one,
-    /// which has just received the small file whose end leads to this request.
+    /// Returns the engine thread for an attempt; `nil` if the system refuses one. Prefers the least loaded thread that
+    /// has idle connections, unless all such threads have much more work than another: the number of connections then
+    /// stays within the number of concurrent attempts. Among equal threads, prefers the calling one, which has just
+    /// received the small file whose end leads to this request.
     private func thread(for request: AttemptRequest, _ state: inout Lanes) -> EngineThread? {
         if state.lanes.isEmpty, !state.isShutDown { startThread(&state) }
         guard mostThreads > 1, request.mayBeSmall else { return state.lanes.first?.thread }

@@ -80,12 +80,11 @@ package struct DownloadOptions: Sendable {
     /// The options of the transfer, such as limits and checksums, which the command line, the library and the HTTP API
     /// share.
     package var transfer: TransferOptions
-    /// The user's own header fields. They are sent to the origin (scheme, host and port) of `url` only.
+    /// The user's own header fields. They are sent to the origin of `url` only.
     package var userFields = HTTPFields()
-    /// The connection settings, and the user's credentials, which are sent to the origin (scheme, host and port) of
-    /// `url` only.
+    /// The connection settings, and the user's credentials, which are sent to the origin of `url` only.
     package var connection: ConnectionOptions
-    /// `true` to wait until the file is on stable storage (synced to disk) before the download counts as finished.
+    /// `true` to wait until the file is on stable storage before the download counts as finished.
     package var durable = true
     /// `true` if the file name in `target` is one that an earlier run learned from the server, so that the user did not
     /// choose it.

@@ -135,15 +135,13 @@ final class DownloadCenter: Sendable {
         if let origin = try? HTTPURL(parsing: record.source).origin { board.overrule(origin) }
     }
 
-    /// Starts a failed, cancelled, paused or waiting download again, or a failed follow-up (action such as unpacking)
-    /// of a finished download.
+    /// Starts a failed, cancelled, paused or waiting download again, or a failed follow-up of a finished download.
     func retry(_ id: DownloadID) async throws(TowlineError) {
         try await carryOut(.retry, id) { _ in nil }
         await scheduler.startQueued()
     }
 
-    /// Starts a download that does not run, or the follow-ups (actions such as unpacking) of a finished download that
-    /// failed or wait for this call.
+    /// Starts a download that does not run, or the follow-ups of a finished download that failed or wait for this call.
     func start(_ id: DownloadID) async throws(TowlineError) {
         do throws(TowlineError) {
             try await carryOut(.retry, id) { resume($0) }
@@ -353,7 +351,6 @@ final class DownloadCenter: Sendable {
     /// closed.
     func watchNetwork(_ monitor: any NetworkMonitor) async { await scheduler.watchNetwork(monitor) }
 
-    /// Stops all transfers and follow-ups (actions such as unpacking) and waits for their end. The next launch resumes
-    /// them.
+    /// Stops all transfers and follow-ups and waits for their end. The next launch resumes them.
     func close() async { await scheduler.close() }
 }

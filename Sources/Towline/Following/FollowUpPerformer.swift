@@ -2,8 +2,7 @@ import Foundation
 import TowlineCore
 import TowlineEngine
 
-/// A type that performs follow-ups (actions such as unpacking) of a finished download. Cancelling the task of a call
-/// ends the call soon.
+/// A type that performs follow-ups of a finished download. Cancelling the task of a call ends the call soon.
 protocol FollowUpPerformer: Sendable {
     /// Performs one follow-up and returns when it is complete. Throws the error to show to the user if it failed.
     ///
@@ -35,7 +34,7 @@ struct FinishedFile: Hashable, Sendable {
 }
 
 extension FollowUpState {
-    /// Returns the number of follow-ups (actions such as unpacking) that are complete, of `count` in all.
+    /// Returns the number of follow-ups that are complete, of `count` in all.
     func completedCount(of count: Int) -> Int {
         switch self {
         case .none: 0

@@ -91,7 +91,7 @@ public struct DownloadSnapshot: Hashable, Sendable, Identifiable, Codable {
     public var isOver: Bool { state == .finished || state == .failed || state == .cancelled }
 }
 
-/// The state of the follow-ups (actions such as unpacking) of a finished download.
+/// The state of the follow-ups of a finished download.
 public enum FollowUpState: Hashable, Sendable, Codable {
     /// The download has no follow-ups or is not finished.
     case none

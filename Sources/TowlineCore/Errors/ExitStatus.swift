@@ -10,7 +10,7 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
     case transient = 3
     /// The file changed on the server, and the user asked not to start over.
     case changedOnServer = 4
-    /// The file does not match its checksum; the part file (the incomplete file on disk) is kept as `NAME.tow-bad`.
+    /// The file does not match its checksum; the part file is kept as `NAME.tow-bad`.
     case checksumMismatch = 5
     /// The disk is full, permission is denied, or reading or writing failed.
     case disk = 6

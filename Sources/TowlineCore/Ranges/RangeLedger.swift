@@ -1,12 +1,12 @@
 /// A record of the bytes of a download: missing, leased (assigned to an attempt, that is, one request), written (in the
-/// part file), and durable (synced to disk).
+/// part file), and durable.
 ///
 /// Invariants, checked by `RangeLedgerTests` under random operations:
 /// - durable ⊆ written;
 /// - the bytes that an attempt wrote are in `written`, and no byte after its position is there because of it;
 /// - a byte is missing, leased or written. Only a race, a second attempt for the same bytes, leases a byte twice.
 package struct RangeLedger: Hashable, Sendable {
-    /// The bytes that are assigned to an attempt (one request) and that it has not yet written.
+    /// The bytes that are assigned to an attempt and that it has not yet written.
     package struct Lease: OfAttempt, Hashable, Sendable {
         package let id: AttemptID
         /// The range from the next byte to write to the end of the assigned bytes; the end is `Int64.max` while
@@ -22,14 +22,14 @@ package struct RangeLedger: Hashable, Sendable {
     package private(set) var written = ByteRangeSet()
     /// The written bytes that were synced to disk, so that they survive a power loss.
     package private(set) var durable = ByteRangeSet()
-    /// The bytes that are assigned to running attempts (requests) and not yet written, one lease for each attempt.
+    /// The bytes that are assigned to running attempts and not yet written, one lease for each attempt.
     package private(set) var leases: [Lease] = []
 
     /// Creates the record of a download without bytes and with an unknown length.
     package init() {}
 
     /// Creates the record of a resumed download, with the bytes that an earlier run wrote. No byte counts as durable
-    /// (synced to disk) yet.
+    /// yet.
     package init(completeLength: Int64?, written: ByteRangeSet) {
         self.completeLength = completeLength
         self.written = written
@@ -68,19 +68,18 @@ package struct RangeLedger: Hashable, Sendable {
         return taken.gaps(in: whole)
     }
 
-    /// Returns the bytes assigned to an attempt (one request) that it has not yet written; `nil` if it has no assigned
-    /// bytes.
+    /// Returns the bytes assigned to an attempt that it has not yet written; `nil` if it has no assigned bytes.
     package func lease(of id: AttemptID) -> ByteRange? { leases[id]?.range }
 
-    /// Assigns bytes to an attempt (one request), instead of any bytes assigned to it before. `isRace`: the same bytes
-    /// are also assigned to another attempt.
+    /// Assigns bytes to an attempt, instead of any bytes assigned to it before. `isRace`: the same bytes are also
+    /// assigned to another attempt.
     package mutating func lease(_ range: ByteRange, to id: AttemptID, isRace: Bool = false) {
         release(id)
         leases.append(Lease(id: id, range: range, isRace: isRace))
     }
 
-    /// Records that an attempt (one request) wrote all bytes assigned to it up to `position`. Does nothing if no bytes
-    /// are assigned to it.
+    /// Records that an attempt wrote all bytes assigned to it up to `position`. Does nothing if no bytes are assigned
+    /// to it.
     package mutating func advance(_ id: AttemptID, to position: Int64) {
         guard let lease = leases[id], position > lease.range.lowerBound else { return }
         // An attempt may write past an end that was cut in the meantime: these bytes are valid and count as written.
@@ -89,8 +88,8 @@ package struct RangeLedger: Hashable, Sendable {
         leases.change(id) { $0.range = ByteRange(reached, max(lease.range.upperBound, reached)) }
     }
 
-    /// Cuts the end of the range assigned to an attempt (one request). The bytes after `end` are missing again, so that
-    /// another attempt can get them.
+    /// Cuts the end of the range assigned to an attempt. The bytes after `end` are missing again, so that another
+    /// attempt can get them.
     package mutating func shrink(_ id: AttemptID, to end: Int64) {
         leases.change(id) { lease in
             guard end < lease.range.upperBound else { return }
@@ -99,8 +98,8 @@ package struct RangeLedger: Hashable, Sendable {
         }
     }
 
-    /// Moves the end of the range assigned to an attempt (one request) towards `end`, as far as the following bytes are
-    /// missing: neither written nor assigned.
+    /// Moves the end of the range assigned to an attempt towards `end`, as far as the following bytes are missing:
+    /// neither written nor assigned.
     package mutating func extend(_ id: AttemptID, to end: Int64) {
         guard let range = leases[id]?.range, range.upperBound < min(end, whole.upperBound) else { return }
         let next = missing.first { $0.lowerBound == range.upperBound }
@@ -108,8 +107,7 @@ package struct RangeLedger: Hashable, Sendable {
         leases.change(id) { $0.range = ByteRange(range.lowerBound, min(next.upperBound, end)) }
     }
 
-    /// Ends the assignment of bytes to an attempt (one request), if any. The bytes that were not written are missing
-    /// again.
+    /// Ends the assignment of bytes to an attempt, if any. The bytes that were not written are missing again.
     package mutating func release(_ id: AttemptID) { leases.removeAll { $0.id == id } }
 
     /// Records that the bytes of `ranges` were synced to disk. Ignores bytes that are not written (any more).

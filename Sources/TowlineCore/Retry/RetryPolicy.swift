@@ -1,17 +1,17 @@
-/// The class of a failed attempt (one request): it decides whether another attempt follows.
+/// The class of a failed attempt: it decides whether another attempt follows.
 package enum FailureClass: Hashable, Sendable {
-    /// Another attempt (request) may succeed. After `limit` attempts in a row without a received byte the download
-    /// fails (`nil`: only the user's limit `maxTries` applies).
+    /// Another attempt may succeed. After `limit` attempts in a row without a received byte the download fails (`nil`:
+    /// only the user's limit `maxTries` applies).
     case transient(limit: Int?)
-    /// No further attempt (request) can succeed: the download fails with this error code.
+    /// No further attempt can succeed: the download fails with this error code.
     case permanent(TowlineError.Code)
 }
 
 /// Decides whether a failed request is retried: a table with a row for each kind of transport failure and its reason.
 /// `docs/retry-table.md` contains the table and the HTTP statuses, which `ResponseEvaluator` classifies.
 package struct RetryPolicy: Hashable, Sendable {
-    /// The number of consecutive attempts (requests) without a received byte after which the download fails, as the
-    /// user set it; 0: no limit.
+    /// The number of consecutive attempts without a received byte after which the download fails, as the user set it;
+    /// 0: no limit.
     package var maxTries: Int
     /// The first and the longest wait between attempts if the server does not request a wait.
     package var backoff: Backoff
@@ -83,13 +83,13 @@ package struct RetryPolicy: Hashable, Sendable {
         }
     }
 
-    /// Returns whether the download fails after `failures` consecutive attempts (requests) without a byte. `limit` is
-    /// the limit of the failure's class in the retry table; `nil`: only `maxTries` applies.
+    /// Returns whether the download fails after `failures` consecutive attempts without a byte. `limit` is the limit of
+    /// the failure's class in the retry table; `nil`: only `maxTries` applies.
     package func isExhausted(failures: Int, limit: Int?) -> Bool {
         allowedTries(limit: limit).map { failures >= $0 } ?? false
     }
 
-    /// Returns the maximum number of consecutive attempts (requests) without a byte: the lower of `maxTries` and
-    /// `limit`; `nil`: no limit.
+    /// Returns the maximum number of consecutive attempts without a byte: the lower of `maxTries` and `limit`; `nil`:
+    /// no limit.
     package func allowedTries(limit: Int?) -> Int? { [maxTries, limit ?? 0].filter { $0 > 0 }.min() }
 }

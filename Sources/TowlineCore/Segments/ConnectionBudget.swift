@@ -114,14 +114,12 @@ package struct ConnectionBudget: Hashable, Sendable {
     static let most = 16
     /// The minimum time for measuring the throughput after a step (a change of the number of connections).
     static let window = Duration.milliseconds(60)
-    /// The minimum time for measuring whether a step (a change of the number of connections) increases the rate, if its
-    /// gain is below the clear gain of 30 %.
+    /// The minimum time for measuring whether a step increases the rate, if its gain is below the clear gain of 30 %.
     static let clearWindow = Duration.milliseconds(240)
-    /// The minimum number of received bytes per connection for judging a step (a change of the number of connections):
-    /// on a slow network, fewer bytes say little.
+    /// The minimum number of received bytes per connection for judging a step: on a slow network, fewer bytes say
+    /// little.
     static let windowShare: Int64 = 32 << 10
-    /// The time after which a step (a change of the number of connections) is judged even with fewer bytes than
-    /// `windowShare`.
+    /// The time after which a step is judged even with fewer bytes than `windowShare`.
     static let longestWindow = Duration.seconds(1)
     /// The minimum time of a check (a test of fewer connections), and the time after which it ends even if bytes arrive
     /// in bursts.
@@ -156,8 +154,7 @@ package struct ConnectionBudget: Hashable, Sendable {
             ? progress.measuredAt + ThroughputMeter.sampleLength : nil
     }
 
-    /// The progress of a transfer (one run of a download) since the last call of `measure`, which uses it to choose the
-    /// number of connections.
+    /// The progress of a transfer since the last call of `measure`, which uses it to choose the number of connections.
     package struct Sample: Hashable, Sendable {
         /// The number of bytes received since the last call of `measure`, over all connections.
         package var bytes: Int64

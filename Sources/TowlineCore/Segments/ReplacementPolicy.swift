@@ -2,17 +2,16 @@
 /// (docs/internals/slow-connections.md): its rate is far below the expected rate of a new connection. Without a rate
 /// for comparison, a floor and the stall timeout (the limit without a byte) decide.
 package struct ReplacementPolicy: Hashable, Sendable {
-    /// A running attempt (one request) with its rates. This policy uses them to judge whether its connection is too
-    /// slow.
+    /// A running attempt with its rates. This policy uses them to judge whether its connection is too slow.
     package struct Runner: Hashable, Sendable {
-        /// The identifier of the running attempt (request).
+        /// The identifier of the running attempt.
         package var id: AttemptID
-        /// The current rate of the attempt (request) in bytes per second.
+        /// The current rate of the attempt in bytes per second.
         package var rate: Double
-        /// The highest rate of the attempt (request) so far, in bytes per second: an estimate for a new connection if
-        /// the download has no other connections.
+        /// The highest rate of the attempt so far, in bytes per second: an estimate for a new connection if the
+        /// download has no other connections.
         package var best: Double
-        /// The number of bytes that the attempt (request) still has to receive; `nil` if unknown.
+        /// The number of bytes that the attempt still has to receive; `nil` if unknown.
         package var remaining: Int64?
     }
 

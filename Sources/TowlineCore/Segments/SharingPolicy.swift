@@ -25,8 +25,8 @@ package struct SharingPolicy: Hashable, Sendable {
             self = (length ?? .max) <= SharingPolicy.smallLimit ? .small : .long
         }
 
-        /// Creates the result of an attempt (one request) that ended: whether the next requests may share a connection.
-        /// Returns `nil` if the end does not show this, for example because the user cancelled the attempt.
+        /// Creates the result of an attempt that ended: whether the next requests may share a connection. Returns `nil`
+        /// if the end does not show this, for example because the user cancelled the attempt.
         ///
         /// - Parameters:
         ///   - shared: `true` if the request was meant to share its connection, as one of several streams.

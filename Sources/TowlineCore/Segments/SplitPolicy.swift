@@ -1,16 +1,15 @@
 /// Decides how a segment is divided between its connection and a connection without work (docs/internals/segments.md).
 package struct SplitPolicy: Hashable, Sendable {
-    /// A running attempt (one request) with the values that this policy needs to divide its segment between two
-    /// connections.
+    /// A running attempt with the values that this policy needs to divide its segment between two connections.
     package struct Runner: Hashable, Sendable {
-        /// The identifier of the running attempt (request).
+        /// The identifier of the running attempt.
         package var id: AttemptID
-        /// The bytes that the attempt (request) still has to receive.
+        /// The bytes that the attempt still has to receive.
         package var remaining: ByteRange
-        /// The rate of the attempt (request) in bytes per second; `nil` while unknown.
+        /// The rate of the attempt in bytes per second; `nil` while unknown.
         package var rate: Double?
-        /// The time in seconds since the attempt (request) last received a byte; the attempt is expected to stay silent
-        /// for as long again.
+        /// The time in seconds since the attempt last received a byte; the attempt is expected to stay silent for as
+        /// long again.
         package var silence: Double = 0
 
         /// Returns the seconds to the end of the attempt, at `fallback` bytes per second if its rate is unknown.
@@ -19,12 +18,12 @@ package struct SplitPolicy: Hashable, Sendable {
         }
     }
 
-    /// The division of a running attempt's segment: the attempt (request) `victim` stops at `segment.lowerBound`, and a
-    /// new attempt on another connection downloads `segment`.
+    /// The division of a running attempt's segment: the attempt `victim` stops at `segment.lowerBound`, and a new
+    /// attempt on another connection downloads `segment`.
     package struct Cut: Hashable, Sendable {
-        /// The identifier of the attempt (request) whose segment is cut.
+        /// The identifier of the attempt whose segment is cut.
         package let victim: AttemptID
-        /// The byte range that the new attempt (request) on another connection downloads.
+        /// The byte range that the new attempt on another connection downloads.
         package let segment: ByteRange
     }
 
@@ -95,10 +94,10 @@ package struct SplitPolicy: Hashable, Sendable {
     /// bytes that a connection at `rate` delivers in a fiftieth of a second, but at least 64 KiB.
     static func trifle(at rate: Double) -> Int64 { max(64 << 10, Int64(min(rate / 50, 1e15))) }
 
-    /// Returns the attempt (request) whose last bytes a second attempt should download too (a race): the one that would
-    /// end last, if a new connection at the best known rate would need less than half its time. `nil` if no race pays
-    /// off. An attempt that is silent is expected to stay silent for as long again: a server that paces its connections
-    /// may hold back the last bytes for a while.
+    /// Returns the attempt whose last bytes a second attempt should download too (a race): the one that would end last,
+    /// if a new connection at the best known rate would need less than half its time. `nil` if no race pays off. An
+    /// attempt that is silent is expected to stay silent for as long again: a server that paces its connections may
+    /// hold back the last bytes for a while.
     ///
     /// - Parameters:
     ///   - budget: the number of bytes that may be downloaded twice.

@@ -1,6 +1,6 @@
 /// The identifier of an attempt, which is one request of a download and its response; unique within a process.
 package struct AttemptID: Hashable, Sendable {
-    /// The number of the attempt (request). No other attempt of the process has the same number.
+    /// The number of the attempt. No other attempt of the process has the same number.
     package let value: UInt64
 
     /// Creates an identifier from a number, which the caller keeps unique within the process.
@@ -14,9 +14,9 @@ package enum AttemptEnd: Sendable {
     case complete(Framing)
     /// The receiver of the body returned `.stop`, because it needs no more bytes.
     case stopped
-    /// The attempt (request) was cancelled by `Transport.cancel`, or by `shutdown` of the whole transport.
+    /// The attempt was cancelled by `Transport.cancel`, or by `shutdown` of the whole transport.
     case cancelled
-    /// The attempt (request) failed. The body bytes that it delivered before the failure are valid.
+    /// The attempt failed. The body bytes that it delivered before the failure are valid.
     case failed(TransportFailure)
 
     /// The way in which the transport recognized the end of a complete response body. It decides whether the length of
@@ -40,10 +40,10 @@ package enum AttemptEnd: Sendable {
     }
 }
 
-/// The reason why an attempt (request) failed, as far as the transport (the HTTP client) knows it.
+/// The reason why an attempt failed, as far as the transport (the HTTP client) knows it.
 package struct TransportFailure: Error, Hashable, Sendable {
-    /// The kinds of failure of an attempt (request). `RetryPolicy` classifies them as transient (the request is
-    /// retried) or permanent.
+    /// The kinds of failure of an attempt. `RetryPolicy` classifies them as transient (the request is retried) or
+    /// permanent.
     package enum Kind: Hashable, Sendable, CaseIterable {
         /// The host name does not resolve.
         case hostNotFound
@@ -96,7 +96,7 @@ package struct TransportFailure: Error, Hashable, Sendable {
         /// This machine cannot send the request or receive the response: for example, memory or file descriptors are
         /// exhausted.
         case local
-        /// A failure of the attempt (request) that no other case describes.
+        /// A failure of the attempt that no other case describes.
         case other
     }
 
@@ -109,7 +109,7 @@ package struct TransportFailure: Error, Hashable, Sendable {
     /// The transport's own message, with details such as addresses and times; `nil` without one.
     package let detail: String?
 
-    /// Creates the failure of an attempt (request). `message` and `detail` must contain no secrets.
+    /// Creates the failure of an attempt. `message` and `detail` must contain no secrets.
     ///
     /// - Parameter detail: the transport's own message, which follows `message` in parentheses.
     package init(_ kind: Kind, _ message: String, detail: String? = nil) {

@@ -44,11 +44,10 @@ public struct TransferOptions: Hashable, Sendable {
     /// The maximum time without a received byte, from 1 second to 86,400 seconds. After this time, the connection is
     /// replaced by a new one.
     public var stallTimeout = Duration.seconds(30)
-    /// The maximum number of consecutive attempts (requests) without a received byte before the download fails; 0 means
-    /// no limit.
+    /// The maximum number of consecutive attempts without a received byte before the download fails; 0 means no limit.
     ///
-    /// Until the first byte arrives, attempts (requests) are counted separately for each URL. `nil` means that the
-    /// download waits for the network and resumes automatically.
+    /// Until the first byte arrives, attempts are counted separately for each URL. `nil` means that the download waits
+    /// for the network and resumes automatically.
     public var maximumTries: Int?
     /// The wait before the first retry, from 1 millisecond to 86,400 seconds. Each further failure doubles the wait, up
     /// to a minute.

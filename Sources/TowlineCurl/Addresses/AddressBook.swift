@@ -3,8 +3,8 @@ internal import TowlineCore
 internal import TowlineEngine
 
 /// A record of the IP addresses of each host, and of the addresses that failed within the last 60 seconds. The next
-/// attempts (HTTP requests) to a host try its failed addresses last, so that a dead address delays one attempt and not
-/// each of them. Confined to one engine thread, a thread that runs libcurl.
+/// attempts to a host try its failed addresses last, so that a dead address delays one attempt and not each of them.
+/// Confined to one engine thread, a thread that runs libcurl.
 struct AddressBook {
     /// The key under which addresses of a server are recorded: a host, a port and the address family to connect with;
     /// `nil` as the family means IPv4 and IPv6.

@@ -32,7 +32,7 @@ final class AddressRace {
     /// The address of the runner (a socket of the event loop) that connected first. After `end`, the address of the
     /// connection that is used, also if it is libcurl's own; `nil` if no socket connected.
     private(set) var winner: SocketAddress?
-    /// `true` after `end`: the request was sent or the attempt (HTTP request) ended, so no further address is tried.
+    /// `true` after `end`: the request was sent or the attempt ended, so no further address is tried.
     private(set) var isEnded = false
 
     /// The addresses that libcurl or the event loop tried to connect to, successfully or not.

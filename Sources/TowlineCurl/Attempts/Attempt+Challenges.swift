@@ -1,8 +1,7 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The functions of an attempt (HTTP request) for the cookies of its response, and for 401 responses that ask for
-/// credentials.
+/// The functions of an attempt for the cookies of its response, and for 401 responses that ask for credentials.
 extension Attempt {
     /// Updates the download's cookie jar with the cookies of the response, before the receiver can send the next
     /// request.

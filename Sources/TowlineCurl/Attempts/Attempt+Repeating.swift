@@ -1,12 +1,12 @@
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The functions of an attempt (HTTP request) that recognize failures of a reused connection, after which the event
-/// loop repeats the request over a new one.
+/// The functions of an attempt that recognize failures of a reused connection, after which the event loop repeats the
+/// request over a new one.
 extension Attempt {
-    /// Returns whether an attempt (HTTP request) failed because its connection was reused: the bytes received are not a
-    /// response, so they were probably left after an earlier body (RFC 9112 §6.3). The loop then repeats the request
-    /// over a new connection.
+    /// Returns whether an attempt failed because its connection was reused: the bytes received are not a response, so
+    /// they were probably left after an earlier body (RFC 9112 §6.3). The loop then repeats the request over a new
+    /// connection.
     func isFaultOfConnection(_ end: AttemptEnd) -> Bool {
         guard mayRepeat else { return false }
         if connection.reuse == .foundStrayBytes { return true }

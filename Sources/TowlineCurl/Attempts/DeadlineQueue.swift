@@ -1,8 +1,7 @@
-/// The attempts (HTTP requests) that have a deadline, such as a timeout or the end of a pause, the earliest first. The
-/// queue is a binary heap in which every attempt knows its index, so that a deadline can be moved or removed in O(log
-/// n).
+/// The attempts that have a deadline, such as a timeout or the end of a pause, the earliest first. The queue is a
+/// binary heap in which every attempt knows its index, so that a deadline can be moved or removed in O(log n).
 struct DeadlineQueue {
-    /// The deadline of one attempt (HTTP request), and the attempt's index in the heap of the queue.
+    /// The deadline of one attempt, and the attempt's index in the heap of the queue.
     struct Entry {
         fileprivate var time = MonotonicTime.never
         fileprivate var index: Int?

@@ -2,7 +2,7 @@ import CCurl
 internal import TowlineCore
 internal import TowlineEngine
 
-/// A multi handle of libcurl with its open connections, which attempts (HTTP requests) with equal options reuse.
+/// A multi handle of libcurl with its open connections, which attempts with equal options reuse.
 ///
 /// libcurl compares TLS settings before it reuses a connection, but not everything that distinguishes two users (for
 /// example the password for a proxy tunnel). A pool per `ConnectionOptions` needs no comparison. Confined to one engine
@@ -10,16 +10,15 @@ internal import TowlineEngine
 final class ConnectionPool {
     /// The use of the pool: the number of its running attempts, or the time since which none runs.
     private enum Use {
-        /// No attempt (HTTP request) has used the pool since the given time.
+        /// No attempt has used the pool since the given time.
         case idle(since: MonotonicTime)
-        /// The pool runs the given number of attempts (HTTP requests): their handles were added to libcurl and not
-        /// removed.
+        /// The pool runs the given number of attempts: their handles were added to libcurl and not removed.
         case running(Int)
     }
 
     /// The attempts that received body bytes in the current call of libcurl, which are notified when it returns.
     private struct Fed {
-        /// The attempt (HTTP request) that received bytes last in this call of libcurl; `nil` if no attempt did.
+        /// The attempt that received bytes last in this call of libcurl; `nil` if no attempt did.
         var last: Attempt?
         /// The attempts that the loop must act on because all available bytes were delivered: their receivers stopped
         /// them in `flush`, or libcurl is paused so that the kernel can move the rest of the body (`Splicing`).
@@ -38,8 +37,7 @@ final class ConnectionPool {
     let multi: UnsafeMutableRawPointer
     /// The time at which libcurl must be called even if no socket is ready; `never` if libcurl has no timer.
     var timer = MonotonicTime.never
-    /// `true` if libcurl was called since the event loop last asked for finished attempts (HTTP requests) with
-    /// `nextFinished`.
+    /// `true` if libcurl was called since the event loop last asked for finished attempts with `nextFinished`.
     var isTouched = false
     /// `true` if no further attempt may start in the pool, because the server on its shared connection fell silent.
     var isRetired = false
@@ -106,7 +104,7 @@ final class ConnectionPool {
         }
     }
 
-    /// The number of attempts (HTTP requests) that run in this pool.
+    /// The number of attempts that run in this pool.
     private var runningCount: Int { if case .running(let count) = use { count } else { 0 } }
 
     /// The time at which the last running attempt was removed, or the pool was created; `nil` if attempts run.

@@ -4,8 +4,8 @@ internal import TowlineCore
 
 /// The lookup of a host name on the calling thread, for systems that do not let libcurl start a thread for it.
 extension EasyHandle {
-    /// Returns whether the attempt (HTTP request) of this handle failed because the system refused libcurl the thread
-    /// on which it resolves a host name.
+    /// Returns whether the attempt of this handle failed because the system refused libcurl the thread on which it
+    /// resolves a host name.
     var lacksResolverThread: Bool { errorDetail?.contains("thread failed to start") == true }
 
     /// Resolves the host name of a URL, and sets the addresses for the attempt that begins next. Blocks the calling

@@ -5,8 +5,7 @@ internal import TowlineCore
 /// (docs/internals/request-urls.md). Confined to one engine thread, a thread that runs libcurl.
 final class RequestURL {
     private let parts = curl_url()
-    /// The origin (scheme, host and port) of the last URL, whose parts can be reused; `nil` before the first URL and
-    /// after a failure.
+    /// The origin of the last URL, whose parts can be reused; `nil` before the first URL and after a failure.
     private var origin: HTTPURL.Origin?
 
     deinit { curl_url_cleanup(parts) }

@@ -3,9 +3,9 @@ import Synchronization
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The attempts (HTTP requests) whose server asked for a client certificate and received none. Many servers then only
-/// close the connection, or send an alert that is lost with it, so no result code of libcurl reports the cause.
-/// `FailureTable` looks up the cause here.
+/// The attempts whose server asked for a client certificate and received none. Many servers then only close the
+/// connection, or send an alert that is lost with it, so no result code of libcurl reports the cause. `FailureTable`
+/// looks up the cause here.
 enum CertificateRequests {
     /// The numbers (`AttemptID.value`) of attempts whose server asked for a client certificate and received none, the
     /// oldest first; at most the latest `most`.

@@ -3,8 +3,8 @@ import Glibc
 internal import TowlineCore
 internal import TowlineEngine
 
-/// The meaning of libcurl's result codes for an attempt (HTTP request): one row per code, with a text for users and one
-/// kind of failure per phase. A phase is connecting, waiting for the response head, or receiving the body.
+/// The meaning of libcurl's result codes for an attempt: one row per code, with a text for users and one kind of
+/// failure per phase. A phase is connecting, waiting for the response head, or receiving the body.
 enum FailureTable {
     /// A row of the table for one result code of libcurl: the kind of failure while connecting, before the head was
     /// complete, and in the body.

@@ -3,8 +3,8 @@ internal import TowlineCore
 internal import TowlineEngine
 internal import TowlineThreads
 
-/// An event loop that runs attempts (HTTP requests) on one engine thread, a thread that calls libcurl: waits for
-/// sockets, deadlines and commands, and dispatches each of them.
+/// An event loop that runs attempts on one engine thread, a thread that calls libcurl: waits for sockets, deadlines and
+/// commands, and dispatches each of them.
 ///
 /// Created, used and dropped on that thread; nothing here is locked.
 final class AttemptLoop {
@@ -14,18 +14,17 @@ final class AttemptLoop {
     /// The queue of Swift tasks that became ready at the end of a small file and then run on this thread.
     private let tasks: LocalRunQueue
     let context: EngineContext
-    /// A closure that is called at the end of each attempt (HTTP request), so that the transport knows the load of this
-    /// thread.
+    /// A closure that is called at the end of each attempt, so that the transport knows the load of this thread.
     private let attemptDidEnd: () -> Void
 
-    /// The running attempts (HTTP requests) of this thread, by their identifiers.
+    /// The running attempts of this thread, by their identifiers.
     private(set) var attempts: [AttemptID: Attempt] = [:]
     private var pools: ConnectionPools
     private var fieldLists = RecentFieldLists()
     /// `true` once the system refused libcurl a thread to resolve a host name. Host names are then resolved on this
     /// thread.
     private var lacksResolverThread = false
-    /// The deadlines of the running attempts (HTTP requests), such as timeouts, the earliest first.
+    /// The deadlines of the running attempts, such as timeouts, the earliest first.
     var deadlines = DeadlineQueue()
     /// The record of the addresses of hosts, with those that failed within the last 60 seconds.
     var book = AddressBook()
@@ -160,7 +159,7 @@ final class AttemptLoop {
         }
     }
 
-    /// Ends an attempt (HTTP request) as cancelled. Ignores an unknown identifier.
+    /// Ends an attempt as cancelled. Ignores an unknown identifier.
     func cancel(_ id: AttemptID) {
         guard let attempt = attempts[id] else { return }
         retireIfSilent(attempt)
@@ -175,7 +174,7 @@ final class AttemptLoop {
         if attempt.body?.hasBytes == true, attempt.splicedSocket == nil, !attempt.rests() { end(attempt, .stopped) }
     }
 
-    /// Ends all attempts (HTTP requests) as cancelled and closes all connections.
+    /// Ends all attempts as cancelled and closes all connections.
     func stop() {
         // An `ended` callback must not find a partly closed loop. Attempts that the callback starts go to another
         // thread.
@@ -296,7 +295,7 @@ final class AttemptLoop {
     }
 }
 
-/// The rule for the number of bytes that an attempt (HTTP request) reads with one call.
+/// The rule for the number of bytes that an attempt reads with one call.
 package enum BufferPolicy {
     /// The default size in bytes: 1 KiB less than the capacity of `WriteStage`, the buffer for bytes on their way to
     /// the disk: eleven pieces of 16 KiB. The last piece of a read is then shorter than the others and marks the end of

@@ -6,7 +6,7 @@ internal import TowlineThreads
 
 /// The settings and records that all engine threads of a `CurlTransport` share.
 struct EngineContext: Sendable {
-    /// The number of bytes that an attempt (HTTP request) reads with one call if few attempts run (`BufferPolicy`).
+    /// The number of bytes that an attempt reads with one call if few attempts run (`BufferPolicy`).
     let bufferSize: Int
     let http1Hosts = HTTP1Hosts()
     let challengeHosts = ChallengeHosts()
@@ -19,12 +19,12 @@ struct EngineContext: Sendable {
 final class EngineThread: Sendable {
     /// A command of another thread for the event loop of this thread.
     enum Command: Sendable {
-        /// Sends the request of an attempt (HTTP request) and passes its response to the receiver.
+        /// Sends the request of an attempt and passes its response to the receiver.
         case start(AttemptRequest, any AttemptReceiver)
-        /// Ends an attempt (HTTP request) as cancelled, if it has not ended.
+        /// Ends an attempt as cancelled, if it has not ended.
         case cancel(AttemptID)
-        /// Resumes an attempt (HTTP request) whose receiver paused it. If it is not paused, calls
-        /// `AttemptReceiver.flush`, so that the receiver writes the bytes that it has collected to save system calls.
+        /// Resumes an attempt whose receiver paused it. If it is not paused, calls `AttemptReceiver.flush`, so that the
+        /// receiver writes the bytes that it has collected to save system calls.
         case proceed(AttemptID)
         /// Records the addresses of a host that another thread has looked up; empty if the lookup failed.
         case learn(AddressBook.Endpoint, [SocketAddress])
@@ -41,7 +41,7 @@ final class EngineThread: Sendable {
         var thread: PlatformThread?
     }
 
-    /// The number of attempts (HTTP requests) that were posted to the thread and have not ended: its load.
+    /// The number of attempts that were posted to the thread and have not ended: its load.
     var runningCount: Int { load.load(ordering: .relaxed) }
     private let load = Atomic<Int>(0)
 
@@ -82,7 +82,7 @@ final class EngineThread: Sendable {
         }
     }
 
-    /// Asks the thread to cancel all attempts (HTTP requests) and end. Returns without waiting for that.
+    /// Asks the thread to cancel all attempts and end. Returns without waiting for that.
     func requestStop() {
         state.withLock { state in
             guard !state.isStopping else { return }
@@ -119,8 +119,7 @@ final class EngineThread: Sendable {
         thread?.detach()
     }
 
-    /// Runs the event loop until `requestStop`, then ends all attempts (HTTP requests). The main function of the
-    /// thread.
+    /// Runs the event loop until `requestStop`, then ends all attempts. The main function of the thread.
     private func run() {
         _ = CurlLibrary.initialisation
         let tasks = LocalRunQueue(of: self)

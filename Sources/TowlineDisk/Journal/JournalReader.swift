@@ -10,7 +10,7 @@ package struct JournalReport: Sendable {
     package let source: StoredSource
     /// The byte ranges of the part file that the journal records as durable, or as written since the machine started.
     package let written: ByteRangeSet
-    /// The byte ranges that the journal records as durable (synced to disk): they survive a power loss.
+    /// The byte ranges that the journal records as durable: they survive a power loss.
     package let durable: ByteRangeSet
     /// The size of the part file in bytes; `nil` if it does not exist.
     package let partLength: Int64?

@@ -65,8 +65,8 @@ extension PartFile {
         return name
     }
 
-    /// Sets the final length, date and permission bits, and stores and returns the mark (an extended attribute) that
-    /// identifies a finished download. Throws `diskFailure` if bytes are missing or may not have been saved.
+    /// Sets the final length, date and permission bits, and stores and returns the mark that identifies a finished
+    /// download. Throws `diskFailure` if bytes are missing or may not have been saved.
     private func complete(_ terms: PublishTerms, _ length: Int64) throws(TowlineError) -> FinishedMark {
         if journal?.written.contains(ByteRange(0, terms.length)) ?? true { try checkIntact(upTo: terms.length) }
         guard length >= terms.length, !mayLackBytes(upTo: terms.length) else {
@@ -86,8 +86,7 @@ extension PartFile {
         )
     }
 
-    /// Gives the file its final name, then clears the bit in its mark (an extended attribute) that identifies it as a
-    /// part file.
+    /// Gives the file its final name, then clears the bit in its mark that identifies it as a part file.
     ///
     /// - Returns: the name; `nil` if another file has the name and must stay.
     private func name(_ terms: PublishTerms, _ mark: FinishedMark) throws(TowlineError) -> String? {

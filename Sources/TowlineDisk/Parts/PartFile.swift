@@ -11,7 +11,7 @@ package final class PartFile: PipeSink {
     let names: PlaceNames
     let journal: JournalFile?
     let queue: SyncQueue
-    /// The URL of the download. Its digest is stored in the mark (an extended attribute) of the finished file.
+    /// The URL of the download. Its digest is stored in the mark of the finished file.
     let source: String
     /// The identity of the current boot of the machine. A file that is published without a sync counts as finished only
     /// in this boot.

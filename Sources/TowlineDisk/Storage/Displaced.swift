@@ -3,9 +3,9 @@ internal import TowlineCore
 /// Files that do not belong to a download but have names that it needs, such as a finished file with the name
 /// `NAME.tow`.
 ///
-/// A name proves nothing: a part file is recognized by its journal or its mark (an extended attribute). Any other file
-/// is renamed with a notice, keeps its bytes, and gets its name back when the download ends. After a crash, the file
-/// keeps the temporary name.
+/// A name proves nothing: a part file is recognized by its journal or its mark. Any other file is renamed with a
+/// notice, keeps its bytes, and gets its name back when the download ends. After a crash, the file keeps the temporary
+/// name.
 struct Displaced: Sendable {
     private var moves: [(name: String, aside: String)] = []
     /// The messages about the renamed files of other programs that the user has not seen yet.

@@ -222,10 +222,10 @@ extension FileStorage {
     /// Returns the final name and the length in bytes of the file that the journal describes if it has been published;
     /// otherwise `nil`. `claims` are the byte ranges that the journal records as written.
     ///
-    /// Publishing stores a mark (an extended attribute) before the file gets the name. A user may also have given an
-    /// unfinished file this name. Without the mark, the journal must therefore record every byte, unless the file
-    /// system has no attributes. If the file system has no birth times, the inode number alone proves nothing, as
-    /// another file may have reused it: then only the mark counts.
+    /// Publishing stores a mark before the file gets the name. A user may also have given an unfinished file this name.
+    /// Without the mark, the journal must therefore record every byte, unless the file system has no attributes. If the
+    /// file system has no birth times, the inode number alone proves nothing, as another file may have reused it: then
+    /// only the mark counts.
     ///
     /// - Throws: `unusableDestination` if the unfinished part file has the name: the journal stays for a resume.
     private func published(

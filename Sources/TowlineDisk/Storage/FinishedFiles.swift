@@ -34,8 +34,7 @@ struct FinishedFiles: Sendable {
             source: StoredSource { mark.relation(to: $0) })
     }
 
-    /// Stores a mark (an extended attribute) in a file whose checksum was verified: it states that the file came from a
-    /// URL.
+    /// Stores a mark in a file whose checksum was verified: it states that the file came from a URL.
     ///
     /// - Parameter found: the status of the file before it was read.
     /// - Returns: `nil` if the file changed meanwhile.

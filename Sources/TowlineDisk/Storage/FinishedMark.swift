@@ -61,10 +61,9 @@ struct FinishedMark: Equatable, Sendable {
     /// mark.
     var isAdopted: Bool { version == FinishedMark.adoptedVersion }
     private let version: UInt64
-    /// The server's validators for the file, such as its entity tag; `nil` if the mark (an extended attribute) contains
-    /// no validators.
+    /// The server's validators for the file, such as its entity tag; `nil` if the mark contains no validators.
     private(set) var server: PublishedVersion?
-    /// `true` if the file does not have its final name yet, according to this mark (an extended attribute).
+    /// `true` if the file does not have its final name yet, according to this mark.
     private(set) var isPending = false
 
     init(
@@ -85,8 +84,8 @@ struct FinishedMark: Equatable, Sendable {
         self.version = version
     }
 
-    /// Creates the mark (an extended attribute) of a durable file that another program created, and that a checksum
-    /// verified to be the file at a URL.
+    /// Creates the mark of a durable file that another program created, and that a checksum verified to be the file at
+    /// a URL.
     init(adopted file: FileStatus, link: LinkIdentity) {
         self.init(file, source: link.text, version: FinishedMark.adoptedVersion)
         self.link = LinkDigest(of: link)
@@ -140,7 +139,7 @@ struct FinishedMark: Equatable, Sendable {
         return bytes.withUnsafeMutableBytes { file.syscall.getAttribute(number, name, $0) }
     }
 
-    /// Copies the mark (an extended attribute) of `other` to `file`. Does nothing if `other` has no mark.
+    /// Copies the mark of `other` to `file`. Does nothing if `other` has no mark.
     static func copy(from other: Descriptor, to file: Descriptor) {
         var bytes = [UInt8](repeating: 0, count: longest)
         guard let count = read(other, into: &bytes), count > 0 else { return }
@@ -175,9 +174,8 @@ struct FinishedMark: Equatable, Sendable {
         return mark.version == refutedVersion && mark.isOf(source)
     }
 
-    /// Returns whether a file without a journal is a part file of Towline: its mark (an extended attribute) says that
-    /// it is unfinished or does not have its final name yet, or it is empty and has no mark. Never returns `true` for a
-    /// finished file.
+    /// Returns whether a file without a journal is a part file of Towline: its mark says that it is unfinished or does
+    /// not have its final name yet, or it is empty and has no mark. Never returns `true` for a finished file.
     static func isUnfinished(_ file: Descriptor) -> Bool {
         var bytes = [UInt8](repeating: 0, count: longest)
         guard let count = read(file, into: &bytes) else { return false }
@@ -190,8 +188,8 @@ struct FinishedMark: Equatable, Sendable {
         }
     }
 
-    /// Returns whether a file, under any name, is unchanged since Towline completed it, according to its mark (an
-    /// extended attribute). Includes adopted files and files with a wrong checksum.
+    /// Returns whether a file, under any name, is unchanged since Towline completed it, according to its mark. Includes
+    /// adopted files and files with a wrong checksum.
     static func isFinished(_ file: Descriptor, boot: @autoclosure () -> BootIdentity) -> Bool {
         FinishedMark(any: file, boot: boot()).map { !$0.isPending } ?? false
     }
@@ -204,8 +202,7 @@ struct FinishedMark: Equatable, Sendable {
         return count != -Int(ENOTSUP) && count != -Int(ENOSYS)
     }
 
-    /// The mark (an extended attribute) that replaces this one once the file is synced; `nil` if this mark is already
-    /// permanent.
+    /// The mark that replaces this one once the file is synced; `nil` if this mark is already permanent.
     var lasting: FinishedMark? {
         guard boot != nil || isPending else { return nil }
         var mark = named
@@ -213,7 +210,7 @@ struct FinishedMark: Equatable, Sendable {
         return mark
     }
 
-    /// A copy of this mark (an extended attribute) without `isPending`, for a file that has its final name.
+    /// A copy of this mark without `isPending`, for a file that has its final name.
     var named: FinishedMark {
         var mark = self
         mark.isPending = false

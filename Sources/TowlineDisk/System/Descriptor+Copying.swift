@@ -1,8 +1,8 @@
 internal import TowlineCore
 
 extension Descriptor {
-    /// Copies the first `length` bytes, the permission bits, the modification time and the mark (an extended attribute)
-    /// of another file to this one, and syncs it.
+    /// Copies the first `length` bytes, the permission bits, the modification time and the mark of another file to this
+    /// one, and syncs it.
     func take(_ other: Descriptor, length: Int64) throws(TowlineError) {
         var offset: Int64 = 0
         while offset < length {

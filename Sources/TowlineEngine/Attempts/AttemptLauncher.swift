@@ -7,7 +7,7 @@ internal import TowlineCore
 struct AttemptLauncher {
     let options: DownloadOptions
     let services: TransferServices
-    /// The event queue of the transfer. Each attempt (one HTTP request) posts its response and its end to this queue.
+    /// The event queue of the transfer. Each attempt posts its response and its end to this queue.
     let mailbox: TransferMailbox
 
     /// Sends the HTTP request that `plan` describes, and returns the receiver that handles its response.
@@ -33,8 +33,8 @@ struct AttemptLauncher {
         return writer
     }
 
-    /// Records the end of an attempt (one HTTP request) in the host board, and whether its response shows that requests
-    /// for small files may share a connection. Call it once for each attempt.
+    /// Records the end of an attempt in the host board, and whether its response shows that requests for small files
+    /// may share a connection. Call it once for each attempt.
     func ended(_ writer: AttemptWriter, _ result: AttemptResult) {
         let (plan, response) = (writer.plan, writer.response)
         services.board.ended(plan.url.origin, plan.sharing)

@@ -104,8 +104,8 @@ extension AttemptWriter {
     /// The number of bytes of memory to reserve at first for a small file whose length the server does not send.
     private static let usualLength: Int64 = 16 << 10
 
-    /// The result of an attempt (one HTTP request) whose body is still in memory, as its end alone determines it,
-    /// before `conclude` writes the body.
+    /// The result of an attempt whose body is still in memory, as its end alone determines it, before `conclude` writes
+    /// the body.
     var resultOfEnd: AttemptResult { AttemptResult(end) }
 }
 

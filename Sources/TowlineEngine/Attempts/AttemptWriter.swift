@@ -1,8 +1,7 @@
 internal import TowlineCore
 import Synchronization
 
-/// The receiver of the response to one attempt (one HTTP request): takes it from the transport and writes its bytes at
-/// their file offsets.
+/// The receiver of the response to one attempt: takes it from the transport and writes its bytes at their file offsets.
 ///
 /// On a network thread, it decides from the head how to handle the response (a pure function), holds a small body in
 /// memory until the body is complete, and passes other bodies to a `SegmentWriter`, which writes them. No call of
@@ -11,7 +10,7 @@ import Synchronization
 /// `@unchecked Sendable`: state that is not atomic, constant or behind a lock is used only by callbacks, which come
 /// from one thread at a time (contract of `Transport`), and by the `TransferRun` after a report.
 final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
-    /// An event of the attempt (one HTTP request), reported to the `TransferRun` or `SmallFileRun` that started it.
+    /// An event of the attempt, reported to the `TransferRun` or `SmallFileRun` that started it.
     enum Report: Sendable {
         case answered(AttemptID, ResponseVerdict)
         case ended(AttemptID, AttemptResult)
@@ -26,14 +25,13 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case bodyEnded(AttemptID)
     }
 
-    /// The phase of the attempt (one HTTP request), which decides how the writer handles the next call of the
-    /// transport.
+    /// The phase of the attempt, which decides how the writer handles the next call of the transport.
     enum Phase {
         /// The response head has not arrived. `joined`: the open part file, so that the body can be written as it
         /// arrives; `nil` if the part file is not known before the response.
         case waiting(joined: Attachment?)
-        /// The response is not used, and the transport closes it. The payload is the result of the attempt (request);
-        /// `nil` if the transport's reason for the end is the result.
+        /// The response is not used, and the transport closes it. The payload is the result of the attempt; `nil` if
+        /// the transport's reason for the end is the result.
         case stopped(AttemptResult?)
         /// The body is not needed. At most `left` more bytes are read and dropped, so that the connection can be
         /// reused.
@@ -62,8 +60,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
         case redirect(left: Int64)
     }
 
-    /// The properties of the response to this attempt (one HTTP request), known from its head: HTTP version, latency,
-    /// end of the body and checksum.
+    /// The properties of the response to this attempt, known from its head: HTTP version, latency, end of the body and
+    /// checksum.
     struct Response {
         /// `true` if the response came over HTTP/2.
         var isStream = false
@@ -93,15 +91,14 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
 
     /// The HTTP request of this attempt, and the byte range of the file that it is to deliver.
     let plan: AttemptPlan
-    /// The number of received bytes and the limits of this attempt (one HTTP request), which other threads read and
-    /// set.
+    /// The number of received bytes and the limits of this attempt, which other threads read and set.
     let flow: FlowControl
-    /// A function that passes an event of this attempt (one HTTP request) to the transfer that started it.
+    /// A function that passes an event of this attempt to the transfer that started it.
     let report: @Sendable (Report) -> Void
     private let clock: @Sendable () -> Duration
     private let stages: StagePool
     private let makeHasher: @Sendable (Checksum) -> any ContentHasher
-    /// `true` if this attempt (one HTTP request) may hold a small body in memory until the body is complete.
+    /// `true` if this attempt may hold a small body in memory until the body is complete.
     let mayGather: Bool
     let buffers: BufferPool
 
@@ -142,8 +139,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// `TransferStateMachine` reads them to detect slow and stalled requests.
     var progress: AttemptProgress { flow.progress }
 
-    /// Makes the attempt (one HTTP request) stop at the file offset `end`, because another request delivers the bytes
-    /// after it. Bytes that were already written beyond it stay.
+    /// Makes the attempt stop at the file offset `end`, because another request delivers the bytes after it. Bytes that
+    /// were already written beyond it stay.
     func shrink(to end: Int64) { flow.shrink(to: end) }
 
     /// Sets the part file, journal slot (entry for the written bytes) and byte range (`lease`) of a response that was
@@ -342,8 +339,8 @@ final class AttemptWriter: AttemptReceiver, @unchecked Sendable {
     /// `bodyEnded`).
     var end: AttemptEnd { if case .over(let end) = phase { end } else { .cancelled } }
 
-    /// Writes all bytes that are still in memory, and returns the result of the attempt (request) after its response
-    /// ended with `end`.
+    /// Writes all bytes that are still in memory, and returns the result of the attempt after its response ended with
+    /// `end`.
     private func result(after end: AttemptEnd) -> AttemptResult {
         defer { phase = .over(end) }
         let segment = openSegment()

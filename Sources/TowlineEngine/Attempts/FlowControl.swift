@@ -1,7 +1,7 @@
 internal import TowlineCore
 import Synchronization
 
-/// The progress of one attempt (one HTTP request), which other threads read, and the limits that they set for it.
+/// The progress of one attempt, which other threads read, and the limits that they set for it.
 ///
 /// Every value is atomic, so the network thread shares no lock with other threads, except that of a rate limit.
 final class FlowControl: Sendable {
@@ -10,22 +10,22 @@ final class FlowControl: Sendable {
     private let position = Atomic<Int64>(FlowControl.nowhere)
     /// The value of `position` before the attempt writes to the part file.
     private static let nowhere: Int64 = -1
-    /// The number of body bytes that the attempt (one HTTP request) has received.
+    /// The number of body bytes that the attempt has received.
     private let received = Atomic<Int64>(0)
     /// `true` while a write waits until another process reads the output, or a limit delays received bytes.
     private let isHeldBack = Atomic<Bool>(false)
-    /// The file offset at which the attempt (request) stops. Other threads lower it when another request takes over the
-    /// end of the range; each change is an atomic minimum, so that two concurrent ones both have effect.
+    /// The file offset at which the attempt stops. Other threads lower it when another request takes over the end of
+    /// the range; each change is an atomic minimum, so that two concurrent ones both have effect.
     private let limit: Atomic<Int64>
-    /// The file offset at which the attempt (request) pauses until the time `holdEnd`, because another request may
-    /// deliver the bytes after it sooner; `.max` for no pause.
+    /// The file offset at which the attempt pauses until the time `holdEnd`, because another request may deliver the
+    /// bytes after it sooner; `.max` for no pause.
     private let holdOffset = Atomic<Int64>(.max)
     /// The time at which the pause at `holdOffset` ends, in nanoseconds of `clock`.
     private let holdEnd = Atomic<Int64>(0)
     private let limiters: [RateLimiter]
     private let clock: @Sendable () -> Duration
 
-    /// The interval after which an attempt (request) that pauses at `holdOffset` checks again whether it may continue.
+    /// The interval after which an attempt that pauses at `holdOffset` checks again whether it may continue.
     private static let pause = Duration.milliseconds(2)
 
     init(limit: Int64, limiters: [RateLimiter], clock: @escaping @Sendable () -> Duration) {
@@ -45,21 +45,21 @@ final class FlowControl: Sendable {
             isHeldBack: isHeldBack.load(ordering: .relaxed))
     }
 
-    /// Makes the attempt (request) stop at the file offset `end`, because another request delivers the bytes after it.
-    /// Bytes that were already written beyond it stay.
+    /// Makes the attempt stop at the file offset `end`, because another request delivers the bytes after it. Bytes that
+    /// were already written beyond it stay.
     func shrink(to end: Int64) {
         limit.min(end, ordering: .relaxed)
     }
 
-    /// Makes the attempt (request) pause at the file offset `offset` for at most `time`, because another request may
-    /// deliver the bytes that follow sooner.
+    /// Makes the attempt pause at the file offset `offset` for at most `time`, because another request may deliver the
+    /// bytes that follow sooner.
     func hold(at offset: Int64, for time: Duration) {
         holdEnd.store(Int64((clock() + time) / .nanoseconds(1)), ordering: .relaxed)
         holdOffset.store(offset, ordering: .releasing)
     }
 
-    /// Sets the byte range that the attempt (request) writes to the file, instead of the planned one. Its start becomes
-    /// the written position.
+    /// Sets the byte range that the attempt writes to the file, instead of the planned one. Its start becomes the
+    /// written position.
     func assign(_ range: ByteRange) {
         written(upTo: range.lowerBound)
         limit.store(range.upperBound, ordering: .relaxed)
@@ -95,10 +95,10 @@ final class FlowControl: Sendable {
         return clock() < .nanoseconds(holdEnd.load(ordering: .relaxed)) ? Self.pause : nil
     }
 
-    /// The file offset at which the attempt (request) stops: the end of its byte range, which other threads may lower.
+    /// The file offset at which the attempt stops: the end of its byte range, which other threads may lower.
     var end: Int64 { limit.load(ordering: .relaxed) }
 
-    /// Returns whether a rate limit applies to this attempt (request): that of its transfer or that of all transfers.
+    /// Returns whether a rate limit applies to this attempt: that of its transfer or that of all transfers.
     var isLimited: Bool { limiters.contains(where: \.isLimited) }
 
     /// The smallest rate limit that applies to this attempt, in bytes per second; `nil` if none applies.

@@ -1,7 +1,7 @@
 internal import TowlineCore
 
-/// The objects that an attempt (one HTTP request) needs to write its body: the part file, the journal slot (entry that
-/// records the written bytes), and the byte range (`lease`) that it may write.
+/// The objects that an attempt needs to write its body: the part file, the journal slot (entry that records the written
+/// bytes), and the byte range (`lease`) that it may write.
 struct Attachment: Sendable {
     let sink: any Sink
     let slot: (any JournalSlot)?

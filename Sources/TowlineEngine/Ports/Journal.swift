@@ -1,7 +1,7 @@
 package import TowlineCore
 
-/// A file next to the part file that records which bytes are written or durable (synced to disk), so that a download
-/// can be resumed. `docs/on-disk-format.md` specifies the file format.
+/// A file next to the part file that records which bytes are written or durable, so that a download can be resumed.
+/// `docs/on-disk-format.md` specifies the file format.
 ///
 /// Every entry stays true for this part file: "bytes [a, b) are written" (until the machine reboots, so the entry has a
 /// boot ID), or "bytes [a, b) are durable". Entries may be lost, but must never be false.
@@ -38,9 +38,9 @@ package protocol Journal: AnyObject, Sendable {
     /// for a sync of the journal; slots whose bytes overlap `range` become invalid and must be claimed again.
     func withdraw(_ range: ByteRange) throws(TowlineError)
 
-    /// The byte ranges that are recorded as durable (synced to disk).
+    /// The byte ranges that are recorded as durable.
     var durable: ByteRangeSet { get }
-    /// The byte ranges that are recorded as written since the machine booted, or as durable (synced to disk).
+    /// The byte ranges that are recorded as written since the machine booted, or as durable.
     var written: ByteRangeSet { get }
 }
 

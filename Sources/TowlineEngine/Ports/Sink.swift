@@ -56,8 +56,8 @@ package protocol Sink: AnyObject, Sendable {
     /// - Returns: The checksums that do not match, with the computed values; empty if all match.
     func verify(_ checksums: [Checksum], length: Int64) async throws(TowlineError) -> [ChecksumMismatch]
 
-    /// Gives the complete part file its final name, once and, if `terms.durable`, durably (synced to disk). Returns the
-    /// finished file, or the existing file with that name if it was kept.
+    /// Gives the complete part file its final name, once and, if `terms.durable`, durably. Returns the finished file,
+    /// or the existing file with that name if it was kept.
     ///
     /// The ranges in the journal must cover the whole file. After a crash at any step, the call can be repeated. Throws
     /// an error with `isPartLost` if another program removed bytes of the part file; no file has the final name then.
@@ -114,7 +114,7 @@ package struct PublishTerms: Sendable {
     /// `true` if the user chose the file name. A name that the server chose replaces only a finished file of the same
     /// URL, and the new file does not keep the executable bits of that file.
     package var isUsersName: Bool
-    /// `true` to wait until the file is on stable storage (synced to disk) before the publishing ends.
+    /// `true` to wait until the file is on stable storage before the publishing ends.
     package var durable: Bool
     /// The complete length of the file in bytes.
     package var length: Int64

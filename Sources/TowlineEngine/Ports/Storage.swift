@@ -43,8 +43,8 @@ package protocol Storage: AnyObject, Sendable {
     /// Throws `diskFull` before the first byte if the file cannot fit.
     func create(_ place: Place, record: DownloadRecord, terms: CreateTerms) throws(TowlineError) -> OpenPart
 
-    /// Creates a complete file from bytes in memory under a final name that no file has; durable (synced to disk) if
-    /// `file.durable`. A crash leaves the complete file or no file.
+    /// Creates a complete file from bytes in memory under a final name that no file has; durable if `file.durable`. A
+    /// crash leaves the complete file or no file.
     ///
     /// Releases the bytes in memory (`BufferedBody.release`) while it waits for the disk, because the file has them.
     ///
@@ -146,7 +146,7 @@ package struct SmallFile: Sendable {
     package let modified: Int64?
     /// The ETag and the date that the server sent, for later comparison with the server's file; `nil` to store none.
     package let version: PublishedVersion?
-    /// `true` to wait until the file is on stable storage (synced to disk) before the publishing ends.
+    /// `true` to wait until the file is on stable storage before the publishing ends.
     package let durable: Bool
 
     /// Creates the description of a small file from its body and metadata.
@@ -221,8 +221,8 @@ package struct OpenPart: Sendable {
     /// The journal, a file that records the written byte ranges; `nil` for small files and streams, which cannot be
     /// resumed.
     package let journal: (any Journal)?
-    /// The byte ranges of the part file that are valid according to the journal: durable (synced to disk), or written
-    /// if the machine has not rebooted since then.
+    /// The byte ranges of the part file that are valid according to the journal: durable, or written if the machine has
+    /// not rebooted since then.
     package let claims: ByteRangeSet
     /// `true` if the part file may be a copy, because it is not the file that the journal was created with. Before a
     /// resume, more of its bytes are then compared with the bytes that the server sends.

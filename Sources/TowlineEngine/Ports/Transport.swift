@@ -17,13 +17,13 @@ package import TowlineCore
 package protocol Transport: AnyObject, Sendable {
     /// Sends the HTTP request of an attempt. `receiver` gets the response and its end, or the failure of the request.
     func start(_ request: AttemptRequest, receiver: any AttemptReceiver)
-    /// Ends an attempt (one HTTP request) soon: its receiver gets `AttemptEnd.cancelled`, unless the attempt has
-    /// already ended. Ignores unknown IDs.
+    /// Ends an attempt soon: its receiver gets `AttemptEnd.cancelled`, unless the attempt has already ended. Ignores
+    /// unknown IDs.
     func cancel(_ id: AttemptID)
-    /// Resumes an attempt (one HTTP request) whose receiver returned `.pause` or `.pauseFor`. If it is not paused but
-    /// its body is being delivered, calls `AttemptReceiver.flush` instead; ignores unknown IDs.
+    /// Resumes an attempt whose receiver returned `.pause` or `.pauseFor`. If it is not paused but its body is being
+    /// delivered, calls `AttemptReceiver.flush` instead; ignores unknown IDs.
     func proceed(_ id: AttemptID)
-    /// Cancels every attempt (HTTP request) and returns after the last callback of the last one.
+    /// Cancels every attempt and returns after the last callback of the last one.
     func shutdown() async
 }
 
@@ -204,8 +204,8 @@ package struct ConnectionOptions: Hashable, Sendable {
     package init() {}
 }
 
-/// A receiver of the response to one attempt (one HTTP request). The transport calls it from one of its network
-/// threads, so each call must return soon.
+/// A receiver of the response to one attempt. The transport calls it from one of its network threads, so each call must
+/// return soon.
 package protocol AttemptReceiver: AnyObject, Sendable {
     /// Receives the final response head (not a 1xx head), and returns how the transport must handle the body.
     func receivedHead(_ head: ResponseHead) -> HeadDisposition
@@ -233,7 +233,7 @@ package protocol AttemptReceiver: AnyObject, Sendable {
     func flush() -> Bool
     /// Reports that the body has not ended within the time that the receiver set with `.proceedBriefly`.
     func bodyDeadlinePassed()
-    /// Reports the end of the attempt (one HTTP request) and the reason. No further call to this receiver follows.
+    /// Reports the end of the attempt and the reason. No further call to this receiver follows.
     func ended(_ end: AttemptEnd)
 }
 
@@ -246,7 +246,7 @@ extension AttemptReceiver {
     package var takesPipes: Bool { false }
     /// Zero: the default for a receiver that takes no bytes through a pipe (`splice`).
     package var wanted: Int64 { 0 }
-    /// Ends the attempt (one HTTP request): the default for a receiver that takes no bytes through a pipe.
+    /// Ends the attempt: the default for a receiver that takes no bytes through a pipe.
     package func receivedBody(in pipe: Int32, count: Int) -> BodyDisposition { .stop }
 
     /// Returns `true`, so that the response continues: the default for a receiver that processes all bytes in

@@ -1,7 +1,7 @@
 internal import TowlineCore
 
-/// The running attempts (HTTP requests) of one transfer: the receivers of their responses, and the journal slots
-/// (entries) that record their written bytes.
+/// The running attempts of one transfer: the receivers of their responses, and the journal slots (entries) that record
+/// their written bytes.
 struct TransferAttempts {
     private let launcher: AttemptLauncher
     private let services: TransferServices

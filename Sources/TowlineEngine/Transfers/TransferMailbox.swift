@@ -6,7 +6,7 @@ import Synchronization
 final class TransferMailbox: Sendable {
     /// An event that a transfer handles, posted by its HTTP requests, its storage, its timer or its user.
     enum Event: Sendable {
-        /// An event of a running attempt (one HTTP request), such as its response or its end.
+        /// An event of a running attempt, such as its response or its end.
         case attempt(AttemptWriter.Report)
         /// An event about the part file or stream that the identifier names, such as a write error; `nil`: an event
         /// about any file of the transfer.

@@ -1,6 +1,6 @@
 package import TowlineCore
 
-/// The result of a transfer (one run of a download) that succeeded.
+/// The result of a transfer that succeeded.
 package struct CompletedTransfer: Hashable, Sendable {
     /// The kinds of success: the file was downloaded, was not needed, or was written to an output.
     package enum Outcome: Hashable, Sendable {

@@ -1,8 +1,8 @@
 internal import TowlineCore
 import Synchronization
 
-/// Runs one transfer (one run of a download): passes events to the `TransferStateMachine`, which decides, and performs
-/// the actions that it returns.
+/// Runs one transfer: passes events to the `TransferStateMachine`, which decides, and performs the actions that it
+/// returns.
 ///
 /// Only the task or the actor (`TransferRunner`) that runs the transfer may use this type. Rare events arrive through
 /// the mailbox. Received bytes do not pass through this type (see `AttemptWriter`).

@@ -1,7 +1,6 @@
 package import TowlineCore
 
-/// Runs one transfer (one run of a download) while other code may observe it, change its rate limit, and read the bytes
-/// that have arrived.
+/// Runs one transfer while other code may observe it, change its rate limit, and read the bytes that have arrived.
 ///
 /// An actor around a `TransferRun`. A caller that needs no such access, such as a batch of small files, runs a
 /// `TransferRun` without it.
@@ -126,7 +125,7 @@ package actor TransferRunner {
 package enum StopPurpose: Sendable {
     /// The process is about to exit: the last sync to disk may take less than a second.
     case close
-    /// The transfer will be resumed later: all its bytes are made durable (synced to disk).
+    /// The transfer will be resumed later: all its bytes are made durable.
     case pause
     /// The transfer starts again without delay, or its bytes are to be deleted: none need to be synced to disk.
     case discard

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// A limit on the number of follow-ups (actions such as unpacking) that run at the same time, so that a slow one does
-/// not block the others. Follow-ups start in the order of their `enter` calls.
+/// A limit on the number of follow-ups that run at the same time, so that a slow one does not block the others.
+/// Follow-ups start in the order of their `enter` calls.
 final class FollowUpGate: Sendable {
-    /// The maximum number of follow-ups (actions such as unpacking) that run at the same time.
+    /// The maximum number of follow-ups that run at the same time.
     static let room = 4
 
-    /// The number of follow-ups (actions such as unpacking) that run, and the tasks that wait to run others.
+    /// The number of follow-ups that run, and the tasks that wait to run others.
     private struct Queue {
         var running = 0
         var numbers = 0
@@ -23,8 +23,8 @@ final class FollowUpGate: Sendable {
     /// The number of tasks that wait in `enter` until they may run a follow-up, for tests.
     var waiting: Int { state.withLock { $0.waiting.count } }
 
-    /// Waits until fewer than `room` follow-ups (actions such as unpacking) run. After the result `true`, the caller
-    /// runs its follow-up and then must call `leave`.
+    /// Waits until fewer than `room` follow-ups run. After the result `true`, the caller runs its follow-up and then
+    /// must call `leave`.
     ///
     /// - Returns: `false` if the task was cancelled while it waited. The follow-up then must not run.
     func enter() async -> Bool {
@@ -52,7 +52,7 @@ final class FollowUpGate: Sendable {
         }
     }
 
-    /// Records that a follow-up (action such as unpacking) ended, and lets the next waiting follow-up start.
+    /// Records that a follow-up ended, and lets the next waiting follow-up start.
     func leave() {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             while state.first < state.order.count {

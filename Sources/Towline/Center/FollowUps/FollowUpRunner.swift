@@ -2,29 +2,27 @@ import Synchronization
 import TowlineCore
 import TowlineEngine
 
-/// Runs the follow-ups (actions such as unpacking) of finished downloads. The registry, the database of all downloads,
-/// stores the current follow-up, so that a kill repeats at most one of them.
+/// Runs the follow-ups of finished downloads. The registry, the database of all downloads, stores the current
+/// follow-up, so that a kill repeats at most one of them.
 final class FollowUpRunner: Sendable {
-    /// A closure that publishes the snapshot of a download after a follow-up (action such as unpacking) changed its
-    /// entry in the registry.
+    /// A closure that publishes the snapshot of a download after a follow-up changed its entry in the registry.
     typealias Publish = @Sendable (DownloadID) async -> Void
 
-    /// A task that performs the follow-ups (actions such as unpacking) of one download, with a number that is higher
-    /// for later tasks of the download.
+    /// A task that performs the follow-ups of one download, with a number that is higher for later tasks of the
+    /// download.
     private struct Follower {
         var number: Int
         var task: Task<Void, Never>
     }
 
-    /// The newest task that performs follow-ups (actions such as unpacking) for each download, and whether the runner
-    /// has closed.
+    /// The newest task that performs follow-ups for each download, and whether the runner has closed.
     private struct Tasks {
         var followers: [DownloadID: Follower] = [:]
         var isClosed = false
     }
 
-    /// The prefix of the registry's named values (marks) that each state a download whose follow-ups (actions such as
-    /// unpacking) must continue at the next launch.
+    /// The prefix of the registry's named values (marks) that each state a download whose follow-ups must continue at
+    /// the next launch.
     private static let prefix = "follow/"
     private let registry: any Registry
     private let performer: any FollowUpPerformer
@@ -39,8 +37,7 @@ final class FollowUpRunner: Sendable {
         (self.registry, self.performer, self.failures, self.clock) = (registry, performer, failures, clock)
     }
 
-    /// Stores a mark, a named value in the registry, for a download, so that the next launch continues its follow-ups
-    /// (actions such as unpacking).
+    /// Stores a mark, a named value in the registry, for a download, so that the next launch continues its follow-ups.
     ///
     /// The mark is written before the state of the download: a kill in between leaves a superfluous mark, but never
     /// loses a follow-up.
@@ -48,8 +45,8 @@ final class FollowUpRunner: Sendable {
         try await registry.setValue("", for: "\(prefix)\(id)")
     }
 
-    /// Starts a task that performs the remaining follow-ups (actions such as unpacking) of a download, if it is
-    /// finished. The task first waits for the end of an earlier task for the same download.
+    /// Starts a task that performs the remaining follow-ups of a download, if it is finished. The task first waits for
+    /// the end of an earlier task for the same download.
     func begin(_ id: DownloadID, _ publish: @escaping Publish) {
         state.withLock { state in
             guard !state.isClosed else { return }
@@ -70,24 +67,22 @@ final class FollowUpRunner: Sendable {
         }
     }
 
-    /// Cancels the follow-ups (actions such as unpacking) of a download that is removed or restarted, and waits for
-    /// their end. A completed follow-up is recorded in the registry when this function returns, if the registry can be
-    /// written.
+    /// Cancels the follow-ups of a download that is removed or restarted, and waits for their end. A completed
+    /// follow-up is recorded in the registry when this function returns, if the registry can be written.
     func end(_ id: DownloadID) async {
         guard let follower = state.withLock({ $0.followers[id] }) else { return }
         follower.task.cancel()
         await follower.task.value
     }
 
-    /// Continues the follow-ups (actions such as unpacking) that an earlier process left incomplete. Called at launch.
+    /// Continues the follow-ups that an earlier process left incomplete. Called at launch.
     func resume(_ publish: @escaping Publish) async throws(TowlineError) {
         for name in try await registry.values(prefix: Self.prefix).keys {
             if let id = DownloadID(name.dropFirst(Self.prefix.count)) { begin(id, publish) }
         }
     }
 
-    /// Cancels the follow-ups (actions such as unpacking) of all downloads and starts no more. The next launch
-    /// continues them.
+    /// Cancels the follow-ups of all downloads and starts no more. The next launch continues them.
     func close() {
         let followers = state.withLock { state in
             state.isClosed = true
@@ -96,14 +91,12 @@ final class FollowUpRunner: Sendable {
         for follower in followers { follower.task.cancel() }
     }
 
-    /// Waits until the tasks that perform follow-ups (actions such as unpacking) of all downloads have ended, after
-    /// `close` cancelled them.
+    /// Waits until the tasks that perform follow-ups of all downloads have ended, after `close` cancelled them.
     func finish() async {
         for follower in state.withLock({ Array($0.followers.values) }) { await follower.task.value }
     }
 
-    /// `true` if the follow-ups (actions such as unpacking) of the current task must stop, because the task is
-    /// cancelled or the runner has closed.
+    /// `true` if the follow-ups of the current task must stop, because the task is cancelled or the runner has closed.
     private var isOver: Bool { Task.isCancelled || state.withLock { $0.isClosed } }
 
     private func follow(_ id: DownloadID, _ publish: Publish) async {

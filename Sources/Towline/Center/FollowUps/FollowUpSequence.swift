@@ -1,8 +1,7 @@
 import TowlineCore
 import TowlineEngine
 
-/// The remaining follow-ups (actions such as unpacking) of one finished download: the next one, and the changes of the
-/// registry after its end.
+/// The remaining follow-ups of one finished download: the next one, and the changes of the registry after its end.
 struct FollowUpSequence {
     private let followUps: [FollowUp]
     private let endedAt: Int64?
@@ -11,8 +10,8 @@ struct FollowUpSequence {
     /// The finished file. Its path changes when a follow-up action moves it.
     private(set) var file: FinishedFile
 
-    /// Creates the sequence of remaining follow-ups (actions such as unpacking) from the entry of a download in the
-    /// registry; `nil` if the download is not finished or no follow-up is to run.
+    /// Creates the sequence of remaining follow-ups from the entry of a download in the registry; `nil` if the download
+    /// is not finished or no follow-up is to run.
     init?(_ record: RegisteredDownload, clock: any DownloadClock = SystemClock()) {
         state = FollowUpState(code: record.reasonCode, reason: record.reason)
         guard record.state == .finished, case .running = state else { return nil }
@@ -26,7 +25,7 @@ struct FollowUpSequence {
         self.clock = clock
     }
 
-    /// The follow-up (action such as unpacking) to perform now; `nil` if all follow-ups are complete or one failed.
+    /// The follow-up to perform now; `nil` if all follow-ups are complete or one failed.
     var next: FollowUp? { number.map { followUps[$0] } }
 
     private var number: Int? {
@@ -34,8 +33,7 @@ struct FollowUpSequence {
         return number
     }
 
-    /// Records that the follow-up `next` (an action such as unpacking) is complete, and returns the change to write to
-    /// the registry.
+    /// Records that the follow-up `next` is complete, and returns the change to write to the registry.
     ///
     /// - Parameter path: the new path of the file if the follow-up moved the file; `nil` otherwise.
     mutating func complete(movedTo path: String?) -> RegistryChange {
@@ -53,8 +51,7 @@ struct FollowUpSequence {
         return change
     }
 
-    /// Records that the follow-up `next` (an action such as unpacking) failed, and returns the change to write to the
-    /// registry.
+    /// Records that the follow-up `next` failed, and returns the change to write to the registry.
     mutating func fail(_ error: TowlineError) -> RegistryChange {
         var change = RegistryChange(file.id)
         if let number { state = .failed(number, error.message) }
@@ -63,8 +60,8 @@ struct FollowUpSequence {
         return change
     }
 
-    /// Adds the new state of the follow-ups (actions such as unpacking) to a change of the registry. The change has no
-    /// effect if the download was restarted or removed meanwhile.
+    /// Adds the new state of the follow-ups to a change of the registry. The change has no effect if the download was
+    /// restarted or removed meanwhile.
     private func setState(of change: inout RegistryChange) {
         var reason: String?
         if case .failed(_, let message) = state { reason = message }

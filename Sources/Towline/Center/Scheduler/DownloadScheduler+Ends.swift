@@ -115,15 +115,14 @@ extension DownloadScheduler {
         startQueued()
     }
 
-    /// Continues the follow-ups (actions such as unpacking) that an earlier process left incomplete.
+    /// Continues the follow-ups that an earlier process left incomplete.
     func resumeFollowUps() async throws(TowlineError) {
         try await followUps.resume { [self] id in await publish(id) }
     }
 
     // MARK: Closing
 
-    /// Stops all transfers and follow-ups (actions such as unpacking) and waits for their end. The next launch resumes
-    /// them.
+    /// Stops all transfers and follow-ups and waits for their end. The next launch resumes them.
     func close() async {
         guard !running.isClosed else { return await awaitRuns() }
         running.close()

@@ -314,7 +314,7 @@ actor DownloadScheduler {
         }
     }
 
-    /// Starts the remaining follow-ups (actions such as unpacking) of a download, if it is finished.
+    /// Starts the remaining follow-ups of a download, if it is finished.
     func beginFollowUps(_ id: DownloadID) { followUps.begin(id) { [self] id in await publish(id) } }
 
     /// Starts a task that retries every second, until the results of all ended transfers are in the registry and the

@@ -1,7 +1,6 @@
-/// The state of a transfer's part file (the incomplete file on disk) and of the bytes in it that came from earlier
-/// responses or transfers.
+/// The state of a transfer's part file and of the bytes in it that came from earlier responses or transfers.
 struct HeldPart: Sendable {
-    /// `true` once a part file (the incomplete file on disk) exists.
+    /// `true` once a part file exists.
     var exists = false
     /// `true` if the part file is out of date, so that the bytes of the next response go into a new one.
     var isReplaced = false

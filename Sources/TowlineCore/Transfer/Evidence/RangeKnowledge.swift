@@ -51,15 +51,15 @@ extension RangeKnowledge {
     struct Refused {
         /// The refused request: the requested bytes, and the known length and validators of the file.
         var question: ResponseQuestion
-        /// `true` if the request went to the primary source (the URL that defines the file), and no other request runs.
-        /// Other requests could show that ranges work.
+        /// `true` if the request went to the primary source, and no other request runs. Other requests could show that
+        /// ranges work.
         var isAlone: Bool
         /// `true` if there are no written bytes that another request could continue, so that the next request begins
         /// the file.
         var beginsAnew: Bool
         /// `true` if the link that refused the request is old, and a renewed one may work.
         var isOldLink: Bool
-        /// `true` if the download can continue without the primary source (the URL that defines the file).
+        /// `true` if the download can continue without the primary source.
         var mirrorsGoOn: Bool
         /// `true` if another source (a mirror) exists that may get a request.
         var hasMirror: Bool
@@ -137,7 +137,7 @@ extension RangeKnowledge {
 }
 
 /// The reactions to responses that do not contain the requested range. `mirrorsGoOn`: `true` if the download can
-/// continue without the primary source (the URL that defines the file).
+/// continue without the primary source.
 extension RangeKnowledge {
     /// Handles a response that does not contain the requested range. The first refusal is retried; after the second,
     /// the download starts over without Range, on a single connection, unless other attempts or mirrors continue.
@@ -168,8 +168,8 @@ extension RangeKnowledge {
             .startOver(Restart(reason: reason, waits: true)))
     }
 
-    /// Limits the connections to the number (`others`) of attempts (requests) that receive bytes, because the server
-    /// sent one connection no valid range. After four refused ranges, no connection is added.
+    /// Limits the connections to the number (`others`) of attempts that receive bytes, because the server sent one
+    /// connection no valid range. After four refused ranges, no connection is added.
     func goOnWith(
         _ others: Int, _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext
     ) {

@@ -1,8 +1,8 @@
-/// The reactions of a transfer to requests to the primary source (the URL that defines the file) that failed, were
-/// refused, or delivered fewer bytes than requested.
+/// The reactions of a transfer to requests to the primary source that failed, were refused, or delivered fewer bytes
+/// than requested.
 extension TransferPatience {
     /// Handles the end of a response that is complete by its own framing: its end may give the length of the file, or
-    /// bytes may be missing, so that the attempt (request) counts as failed.
+    /// bytes may be missing, so that the attempt counts as failed.
     mutating func completed(
         _ attempt: RunningAttempt, _ framing: AttemptEnd.Framing, _ evidence: inout TransferEvidence,
         _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext
@@ -41,8 +41,8 @@ extension TransferPatience {
         return Reaction([evidence.learnAction()] + evidence.noticeWithoutLength(attempt.position, framing))
     }
 
-    /// Handles a failed request to the primary source (the URL that defines the file): the transfer retries, uses fewer
-    /// connections, or stops using the source.
+    /// Handles a failed request to the primary source: the transfer retries, uses fewer connections, or stops using the
+    /// source.
     mutating func failed(
         _ attempt: RunningAttempt, _ failure: TransportFailure, _ evidence: inout TransferEvidence,
         _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext
@@ -99,8 +99,8 @@ extension TransferPatience {
         }
     }
 
-    /// Handles the failure of an attempt (request) that delivered bytes: the next one continues at the same offset
-    /// without a wait.
+    /// Handles the failure of an attempt that delivered bytes: the next one continues at the same offset without a
+    /// wait.
     ///
     /// - Parameter reports: `true` if the user is notified although other attempts run.
     private mutating func broke(
@@ -145,8 +145,8 @@ extension TransferPatience {
             url: attempt.plan.url, chain: attempt.plan.chain, since: now)
     }
 
-    /// Ends an attempt (request) on an additional connection that was refused. Its range returns to the running
-    /// response, and fewer connections are used from now on. Running responses are not disturbed.
+    /// Ends an attempt on an additional connection that was refused. Its range returns to the running response, and
+    /// fewer connections are used from now on. Running responses are not disturbed.
     mutating func giveBack(
         _ attempt: RunningAttempt, _ refusal: ConnectionRefusal, _ evidence: inout TransferEvidence,
         _ sources: inout TransferSources, _ work: inout TransferWork, _ context: TransferContext

@@ -1,9 +1,9 @@
 /// The failures of a transfer so far, and its waits before further requests.
 struct TransferPatience: Sendable {
     let terms: TransferTerms
-    /// The number of attempts (requests) in a row that received no bytes. The retry limit applies to it.
+    /// The number of attempts in a row that received no bytes. The retry limit applies to it.
     var failures = 0
-    /// The time when an attempt (request) without a received byte was last counted as a failure.
+    /// The time when an attempt without a received byte was last counted as a failure.
     var lastFailureAt: Duration?
     /// The number of times in a row that a link expired. After three renewals, the source counts as failed.
     var expirations = 0
@@ -20,7 +20,7 @@ struct TransferPatience: Sendable {
     private(set) var isNetworkLost = false
     /// The value of `isNetworkLost` before the last change of the network.
     private var wasNetworkLost = false
-    /// The attempt (request) whose slow response was reported to the user, so that each is reported once.
+    /// The attempt whose slow response was reported to the user, so that each is reported once.
     var announcedSilence: AttemptID?
     /// The offset at which a response that cannot be resumed last ended early. The same offset again suggests a wrong
     /// Content-Length.
@@ -35,8 +35,8 @@ struct TransferPatience: Sendable {
     /// user's checksum: the checksum may be wrong, and the user must not wait long for an unreachable server.
     private static let triesAfterRefutation = 3
 
-    /// A request to the primary source (the URL that defines the file) that received no bytes, and the circumstances
-    /// that decide whether and when it is retried (`countFailure`).
+    /// A request to the primary source that received no bytes, and the circumstances that decide whether and when it is
+    /// retried (`countFailure`).
     struct Failure {
         /// The reason for the failed request, shown in messages to the user.
         var reason: String
@@ -169,8 +169,8 @@ struct TransferPatience: Sendable {
         return [.notice(TransferNotice(.info, .waiting, text))]
     }
 
-    /// Waits for the host, which asked for a pause, while no attempt (request) runs. Fails if the pause is longer than
-    /// the user accepts.
+    /// Waits for the host, which asked for a pause, while no attempt runs. Fails if the pause is longer than the user
+    /// accepts.
     mutating func waitForHost(_ sources: inout TransferSources, _ context: TransferContext) -> Reaction {
         if let host = context.hostNotBefore, host > (sources.primary.notBefore ?? .zero) {
             waitReason = "the server asked for a pause before the next request (Retry-After)"
@@ -219,7 +219,7 @@ struct TransferPatience: Sendable {
         return actions + [.notice(TransferNotice(.info, .retrying, text))]
     }
 
-    /// Records that an attempt (request) at a source wrote bytes, which resets the counts of its failures.
+    /// Records that an attempt at a source wrote bytes, which resets the counts of its failures.
     mutating func noteProgress(at source: SourceID, _ sources: inout TransferSources) {
         failures = 0
         sources[source].tries = 0

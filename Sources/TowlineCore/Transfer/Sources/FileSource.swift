@@ -19,8 +19,8 @@ struct FileSource: Sendable {
     var notBefore: Duration?
     /// The number of consecutive failures of this source, which decides how long the next wait is.
     var failures = 0
-    /// The number of consecutive attempts (requests) at this source that received no byte, with or without a response.
-    /// Before the first byte of a file with mirrors, the retry limit applies to it.
+    /// The number of consecutive attempts at this source that received no byte, with or without a response. Before the
+    /// first byte of a file with mirrors, the retry limit applies to it.
     var tries = 0
     /// The reason why this source is no longer used; `nil` while it is used.
     var leftOut: TowlineError?

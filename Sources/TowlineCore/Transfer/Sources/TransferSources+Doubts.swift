@@ -59,7 +59,7 @@ extension TransferSources {
         return reaction
     }
 
-    /// Returns the bytes that a mirror has delivered so far, including those of its running attempts (requests).
+    /// Returns the bytes that a mirror has delivered so far, including those of its running attempts.
     private func bytes(from index: Int, _ work: TransferWork) -> ByteRangeSet {
         var bytes = mirrors[index].brought
         for attempt in work.attempts where attempt.plan.source == .mirror(index) && attempt.isAccepted {
@@ -68,7 +68,7 @@ extension TransferSources {
         return bytes
     }
 
-    /// Discards all bytes that a mirror has delivered, and cancels its attempts (requests).
+    /// Discards all bytes that a mirror has delivered, and cancels its attempts.
     private mutating func withdrawAll(
         from index: Int, _ evidence: inout TransferEvidence, _ work: inout TransferWork
     ) -> [TransferAction] {
@@ -95,8 +95,8 @@ extension TransferSources {
         return suspect.ranges.map { .withdraw($0) } + [.notice(TransferNotice(.warning, .retrying, message))]
     }
 
-    /// Records the rate of an ended attempt (request), and the bytes that it received from a mirror, which may have to
-    /// be discarded later.
+    /// Records the rate of an ended attempt, and the bytes that it received from a mirror, which may have to be
+    /// discarded later.
     ///
     /// - Returns: the actions that discard bytes. An attempt that was dismissed may write until the cancellation takes
     ///   effect, over bytes that other attempts have written and that are already hashed.
@@ -127,8 +127,8 @@ extension TransferSources {
 
     // MARK: The checksum of the file does not match
 
-    /// Discards the bytes that came from mirrors after a checksum mismatch, so that the primary source (the URL that
-    /// defines the file) sends them again.
+    /// Discards the bytes that came from mirrors after a checksum mismatch, so that the primary source sends them
+    /// again.
     ///
     /// - Returns: `nil` if mirrors cannot be the cause.
     mutating func doubtMirrors(_ evidence: inout TransferEvidence, _ work: inout TransferWork) -> Reaction? {

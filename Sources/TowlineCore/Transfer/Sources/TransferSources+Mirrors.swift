@@ -78,8 +78,8 @@ extension TransferSources {
         return actions
     }
 
-    /// Handles the end of an attempt (request) at the mirror at `index`, except an end because its bytes differ from
-    /// the written ones.
+    /// Handles the end of an attempt at the mirror at `index`, except an end because its bytes differ from the written
+    /// ones.
     mutating func ended(
         _ attempt: RunningAttempt, _ index: Int, _ result: AttemptResult, _ evidence: TransferEvidence,
         _ work: inout TransferWork, _ patience: inout TransferPatience, _ context: TransferContext

@@ -31,8 +31,8 @@ struct TransferSources: Sendable {
         }
     }
 
-    /// Records that no mirror has been compared with the primary source (the URL that defines the file) yet, because
-    /// the download begins again. Mirrors that sent other bytes are still known as different.
+    /// Records that no mirror has been compared with the primary source yet, because the download begins again. Mirrors
+    /// that sent other bytes are still known as different.
     mutating func forgetSamples() {
         for index in mirrors.indices where mirrors[index].sample != .differs { mirrors[index].sample = .open }
     }
@@ -43,7 +43,7 @@ struct TransferSources: Sendable {
         for index in mirrors.indices { mirrors[index].brought = ByteRangeSet() }
     }
 
-    /// Returns the URL that a redirect of an attempt (request) leads to.
+    /// Returns the URL that a redirect of an attempt leads to.
     ///
     /// - Throws: an error if the redirect cannot be followed.
     func target(of location: String, after plan: AttemptPlan) throws(TowlineError) -> HTTPURL {

@@ -9,9 +9,9 @@ struct Reaction: ExpressibleByArrayLiteral {
     enum Next {
         /// More bytes are downloaded, although all were written, because some of them were discarded.
         case downloadMore
-        /// The part file is created for the body of the response to this attempt (request); `nil`: for an empty file.
+        /// The part file is created for the body of the response to this attempt; `nil`: for an empty file.
         case prepare(AttemptID?)
-        /// All attempts (requests) end, and the given step follows.
+        /// All attempts end, and the given step follows.
         case drain(TransferGoal)
         /// The download begins again at the first byte.
         case startOver(Restart)
@@ -19,7 +19,7 @@ struct Reaction: ExpressibleByArrayLiteral {
         case retry(AttemptPlan, TransferPatience.Failure)
         /// Another request, after a wait, has to repeat what the response shows. `reason` is shown to the user.
         case confirm(reason: String)
-        /// The primary source (the URL that defines the file) is no longer used because of this error.
+        /// The primary source is no longer used because of this error.
         case primaryFailed(TowlineError)
         /// No source (URL) of the file is left, so the transfer fails, unless an earlier response can be the file.
         case sourcesFailed(TowlineError)

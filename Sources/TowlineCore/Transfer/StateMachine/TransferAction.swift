@@ -3,14 +3,14 @@
 package enum TransferAction: Hashable, Sendable {
     /// Send the request that the plan describes.
     case start(AttemptPlan)
-    /// Cancel an attempt (request); the event `ended` still follows.
+    /// Cancel an attempt; the event `ended` still follows.
     case cancel(AttemptID)
     /// Make an attempt stop at the offset `end` instead of the end of the range that its plan assigned (`lease`).
     case shrink(AttemptID, end: Int64)
-    /// Make an attempt (request) pause at an offset for at most the given time: another connection may deliver the
-    /// bytes after it. Offset `.max`: the attempt does not pause.
+    /// Make an attempt pause at an offset for at most the given time: another connection may deliver the bytes after
+    /// it. Offset `.max`: the attempt does not pause.
     case hold(AttemptID, at: Int64, for: Duration)
-    /// Accept the response to an attempt (request) that is paused after its head: write its body to the part file.
+    /// Accept the response to an attempt that is paused after its head: write its body to the part file.
     case proceed(AttemptID)
     /// Create the part file and the journal, or new ones that replace them; `prepared` or `storageFailed` follows.
     case prepare(PreparePlan)
@@ -77,7 +77,7 @@ package enum TransferEnding: Hashable, Sendable {
     case stopped
 }
 
-/// A plan for creating a part file (the incomplete file on disk) and its journal.
+/// A plan for creating a part file and its journal.
 package struct PreparePlan: Hashable, Sendable {
     /// The metadata of the file on the server, such as its length and validators.
     package var representation: Representation
@@ -96,9 +96,9 @@ package struct PreparePlan: Hashable, Sendable {
     package var lacksRanges: Bool
 }
 
-/// The plan of one attempt (a request and its response): the request to send, and the bytes of the file to write.
+/// The plan of one attempt: the request to send, and the bytes of the file to write.
 package struct AttemptPlan: Hashable, Sendable {
-    /// The identifier of the attempt (a request and its response).
+    /// The identifier of the attempt.
     package var id: AttemptID
     /// The URL to send the request to.
     package var url: HTTPURL
@@ -123,8 +123,8 @@ package struct AttemptPlan: Hashable, Sendable {
     package var chain: [HTTPURL]
     /// `true` if the attempt checks whether the file really changed on the server, as another response claimed.
     package var isConfirmation: Bool
-    /// `true` if the attempt (request) downloads bytes that are also assigned to a slower attempt. The first one to
-    /// deliver them wins.
+    /// `true` if the attempt downloads bytes that are also assigned to a slower attempt. The first one to deliver them
+    /// wins.
     package var isRace: Bool
     /// `true` if other attempts run. The first written bytes are reported, because other attempts may stop then.
     package var isFurther = false
@@ -142,6 +142,6 @@ package struct AttemptPlan: Hashable, Sendable {
     package var sharesConnection: Bool { sharing != .none }
     /// The bytes before `lease` (the bytes to write) that are requested again and compared with the written ones.
     package var seam: ByteRange { ByteRange(lease.lowerBound - overlap, lease.lowerBound) }
-    /// Returns whether the attempt (request) writes nothing, and only compares the received bytes with written ones.
+    /// Returns whether the attempt writes nothing, and only compares the received bytes with written ones.
     package var isComparison: Bool { lease.isEmpty }
 }

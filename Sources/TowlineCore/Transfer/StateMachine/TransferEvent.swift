@@ -9,7 +9,7 @@ package enum TransferEvent: Sendable {
     case takenOver(AttemptPlan, startedAt: Duration)
     /// The head of an attempt's response arrived and was evaluated, with this verdict.
     case answered(AttemptID, ResponseVerdict)
-    /// An attempt (one request and its response) ended with this result.
+    /// An attempt ended with this result.
     case ended(AttemptID, AttemptResult)
     /// The part file (and journal) that the action `prepare` requested exist.
     case prepared
@@ -39,15 +39,15 @@ package enum TransferEvent: Sendable {
     case stop
 }
 
-/// The result of an attempt (one request and its response), as the transfer sees it.
+/// The result of an attempt, as the transfer sees it.
 package enum AttemptResult: Sendable {
     /// The body is complete by its own framing, such as `Content-Length`.
     case complete(AttemptEnd.Framing)
     /// The transfer closed the response: all bytes that were needed from it arrived, or the response was not wanted.
     case stopped
-    /// The transfer cancelled the attempt (request).
+    /// The transfer cancelled the attempt.
     case cancelled
-    /// The connection or the HTTP exchange of the attempt (request) failed.
+    /// The connection or the HTTP exchange of the attempt failed.
     case failed(TransportFailure)
     /// Writing the received bytes to disk failed.
     case sinkFailed(TowlineError)
@@ -60,8 +60,8 @@ package enum AttemptResult: Sendable {
     case needsOwnConnection
 
     /// Returns whether the connection was closed before the response ended, so that the server may count it for a
-    /// while. This includes a refusal whose body was not read. An attempt (request) that failed before its response was
-    /// accepted may have had no connection.
+    /// while. This includes a refusal whose body was not read. An attempt that failed before its response was accepted
+    /// may have had no connection.
     func closesConnection(isAccepted: Bool) -> Bool {
         switch self {
         case .complete: false
@@ -70,7 +70,7 @@ package enum AttemptResult: Sendable {
         }
     }
 
-    /// Makes the result of an attempt (request) from the end of its response.
+    /// Makes the result of an attempt from the end of its response.
     package init(_ end: AttemptEnd) {
         self =
             switch end {
@@ -82,7 +82,7 @@ package enum AttemptResult: Sendable {
     }
 }
 
-/// The progress of an attempt (one request and its response): the bytes received and written so far.
+/// The progress of an attempt: the bytes received and written so far.
 package struct AttemptProgress: Hashable, Sendable {
     /// The end of the written bytes, without a gap from the start of the assigned range; `nil` until the response is
     /// being written.
@@ -92,7 +92,7 @@ package struct AttemptProgress: Hashable, Sendable {
     /// `true` if a rate limit of the user delays the attempt: bytes wait to be read, so the attempt is not stalled.
     package var isHeldBack: Bool
 
-    /// Creates the progress of an attempt (one request and its response).
+    /// Creates the progress of an attempt.
     package init(position: Int64?, received: Int64, isHeldBack: Bool = false) {
         self.position = position
         self.received = received
@@ -104,7 +104,7 @@ package struct AttemptProgress: Hashable, Sendable {
 package struct TransferContext: Sendable {
     /// The time of the event on the monotonic clock.
     package var now: Duration
-    /// The progress of each running attempt (request).
+    /// The progress of each running attempt.
     package var progress: [(id: AttemptID, progress: AttemptProgress)]
     /// The time before which the host of the next request wants no requests; `nil`: at any time.
     package var hostNotBefore: Duration?

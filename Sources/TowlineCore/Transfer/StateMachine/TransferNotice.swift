@@ -14,7 +14,7 @@ package struct TransferNotice: Hashable, Sendable {
         case resumed
         /// Bytes were discarded and the download starts over.
         case restarted
-        /// An attempt (request) failed and another follows.
+        /// An attempt failed and another follows.
         case retrying
         /// The server has not responded yet.
         case waiting

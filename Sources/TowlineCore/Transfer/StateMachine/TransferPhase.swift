@@ -1,7 +1,7 @@
 /// The phases of a transfer, which decide how it reacts to events.
 package enum TransferPhase: Hashable, Sendable {
     case idle
-    /// Attempts (requests) run, or the transfer waits before the next one.
+    /// Attempts run, or the transfer waits before the next one.
     case running
     /// The part file is being created. The response to the given attempt, if any, is paused until then.
     case preparing(AttemptID?)
@@ -23,7 +23,7 @@ package enum TransferPhase: Hashable, Sendable {
     }
 }
 
-/// The step that follows when all running attempts (requests) of a transfer that is draining have ended.
+/// The step that follows when all running attempts of a transfer that is draining have ended.
 package enum TransferGoal: Hashable, Sendable {
     /// Every byte is written: the file is verified and published.
     case finish

@@ -1,6 +1,6 @@
 /// The reactions of a transfer to response heads. `ResponseEvaluator` has judged each head with a verdict.
 extension TransferStateMachine {
-    /// Handles the verdict on the response to an attempt (request), at the primary source or at a mirror.
+    /// Handles the verdict on the response to an attempt, at the primary source or at a mirror.
     mutating func answered(
         _ id: AttemptID, _ verdict: ResponseVerdict, _ context: TransferContext
     ) -> [TransferAction] {

@@ -1,4 +1,4 @@
-/// The reactions of a transfer to the end of an attempt (one request and its response), complete or not.
+/// The reactions of a transfer to the end of an attempt, complete or not.
 extension TransferStateMachine {
     /// The reason, shown to the user, of a failed request whose response contained too few bytes.
     static let endedEarly = "the server ended the response before all requested bytes arrived"

@@ -1,7 +1,7 @@
 /// Values that the engine (`TransferRun`) reads to perform the actions of the state machine and to share hosts with
 /// other transfers: the written bytes, waits, connections and hosts.
 extension TransferStateMachine {
-    /// Returns the time until the next attempt (request), or until silent responses are cut; `nil` unless the transfer waits.
+    /// Returns the time until the next attempt, or until silent responses are cut; `nil` unless the transfer waits.
     package func wait(now: Duration) -> Duration? {
         guard case .waiting = DownloadState(of: self, now: now) else { return nil }
         if awaitsSilentServer { return work.live.map { $0.lastProgressAt + terms.patientTimeout - now }.max() }
@@ -12,7 +12,7 @@ extension TransferStateMachine {
     package var awaitsSilentServer: Bool {
         phase == .running && work.liveCount > 0 && work.live.allSatisfy(\.rates.isSilent)
     }
-    /// The written bytes, and the ranges assigned to the running attempts (requests).
+    /// The written bytes, and the ranges assigned to the running attempts.
     package var ledger: RangeLedger { work.ledger }
     /// The number of received bytes, including bytes that were requested again for comparison.
     package var receivedBytes: Int64 { work.pace.receivedBytes }
@@ -34,8 +34,8 @@ extension TransferStateMachine {
     }
     /// The hosts of the mirrors, in the order of the mirrors.
     package var mirrorOrigins: [HTTPURL.Origin] { sources.mirrorOrigins }
-    /// Returns the range that an attempt (request) writes unless it is stopped: from the next byte of its assigned
-    /// range to the end of its response; `nil` if no range is assigned to it.
+    /// Returns the range that an attempt writes unless it is stopped: from the next byte of its assigned range to the
+    /// end of its response; `nil` if no range is assigned to it.
     package func response(of id: AttemptID) -> ByteRange? { work.response(of: id) }
     /// Returns the host that currently sends bytes for the source that defines the file; `nil` if no host does.
     package func activeHost(now: Duration) -> HTTPURL.Origin? { work.activeHost(now: now) }

@@ -105,7 +105,7 @@ extension TransferStateMachine {
             .start(lease, isRace: isRace, from: source, via: route, &work)
     }
 
-    /// The origin (scheme, host and port) of the next request to the primary source (the URL that defines the file).
+    /// The origin of the next request to the primary source.
     package var nextOrigin: HTTPURL.Origin { sources.redirects.pending?.url.origin ?? sources.primary.resolved.origin }
 
     /// Handles a redirect of an attempt: requests the target now or later, or fails if the redirect cannot be followed.
@@ -168,6 +168,6 @@ extension TransferStateMachine {
     var mirrorRung: ResponseQuestion.Rung? { evidence.mirrorRung(work.ledger) }
     /// `true` if there are no written bytes that another request could continue.
     package var beginsAnew: Bool { evidence.beginsAnew(work.ledger) }
-    /// `true` if the download can continue without the primary source (the URL that defines the file).
+    /// `true` if the download can continue without the primary source.
     var mirrorsGoOn: Bool { sources.mirrorsGoOn(evidence, work.ledger) }
 }

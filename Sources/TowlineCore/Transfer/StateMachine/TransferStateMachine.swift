@@ -1,7 +1,7 @@
 /// A state machine for one transfer, as a value: it takes events, returns actions, and uses no socket, file or clock.
 ///
-/// Phases: `idle → running ⇄ preparing → … → verifying → publishing → ended`, and `draining` while attempts (requests)
-/// must end: the file is not verified, published or replaced while an attempt may still write.
+/// Phases: `idle → running ⇄ preparing → … → verifying → publishing → ended`, and `draining` while attempts must end:
+/// the file is not verified, published or replaced while an attempt may still write.
 package struct TransferStateMachine: Sendable {
     let terms: TransferTerms
     package internal(set) var phase = TransferPhase.idle
@@ -105,7 +105,7 @@ package struct TransferStateMachine: Sendable {
         return reaction.actions
     }
 
-    /// Records the progress of each attempt (request), and how the number of connections affects the rate.
+    /// Records the progress of each attempt, and how the number of connections affects the rate.
     private mutating func follow(_ context: TransferContext) -> [TransferAction] {
         (now, jitter) = (context.now, context.jitter)
         let step = work.follow(context)

@@ -27,7 +27,7 @@ package struct TransferTerms: Hashable, Sendable {
     package var fileName: String?
     /// The mirrors: the other URLs of the same file.
     package var mirrors: [HTTPURL] = []
-    /// The user's own header fields. They are sent only to the origin (scheme, host and port) of `source`.
+    /// The user's own header fields. They are sent only to the origin of `source`.
     package var userFields = HTTPFields()
     /// `true` if the request to the origin of `source` carries a user name and password, or a token. The message for a
     /// refusal depends on it.

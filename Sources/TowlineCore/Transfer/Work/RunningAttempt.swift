@@ -1,4 +1,4 @@
-/// A running attempt of a transfer (one request and its response) and its progress.
+/// A running attempt of a transfer and its progress.
 struct RunningAttempt: OfAttempt, Sendable {
     /// The request of the attempt, and the bytes to write.
     var plan: AttemptPlan
@@ -8,8 +8,8 @@ struct RunningAttempt: OfAttempt, Sendable {
     var isAccepted: Bool { acceptedAt != nil }
     /// The time when the head of the response was accepted; `nil` before.
     var acceptedAt: Duration?
-    /// The offset at which the response ends or is stopped. The range assigned to the attempt (request) may end
-    /// earlier, if other connections are to take over the rest.
+    /// The offset at which the response ends or is stopped. The range assigned to the attempt may end earlier, if other
+    /// connections are to take over the rest.
     var bound: Int64
     var pause = Pause()
     /// `true` once bytes of the attempt are written: from then on, another response may be stopped in favor of it.
@@ -18,14 +18,14 @@ struct RunningAttempt: OfAttempt, Sendable {
     var digestField: String?
     /// `true` if the transfer cancelled the attempt or refused its response: its end does not count as a failure.
     var isDismissed = false
-    /// The end of the written bytes when the attempt (request) was cancelled or refused. The attempt may write more
-    /// bytes before the cancellation takes effect.
+    /// The end of the written bytes when the attempt was cancelled or refused. The attempt may write more bytes before
+    /// the cancellation takes effect.
     var dismissedAt: Int64?
-    /// `true` if the bytes that the attempt (request) wrote may be wrong or lost. They do not count as written.
+    /// `true` if the bytes that the attempt wrote may be wrong or lost. They do not count as written.
     var isDisbelieved = false
     /// `true` if the written bytes that the attempt compares with its first bytes were discarded after its request.
     var hasLostItsSeam = false
-    /// The end of the bytes that the attempt (request) has written, without a gap from the start of its assigned range.
+    /// The end of the bytes that the attempt has written, without a gap from the start of its assigned range.
     var position: Int64
     /// The number of body bytes received, including bytes that were requested again for comparison.
     var received: Int64 = 0
@@ -43,15 +43,15 @@ struct RunningAttempt: OfAttempt, Sendable {
         var isExtended = false
     }
 
-    /// The rates of an attempt (one request and its response), in bytes per second.
+    /// The rates of an attempt, in bytes per second.
     struct Rates {
-        /// The rate of the attempt (request) over the last seconds.
+        /// The rate of the attempt over the last seconds.
         var average = ThroughputEstimator(timeConstant: .seconds(2))
-        /// The rate of the attempt (request) in the last moments. A new connection still accelerates, so it ends sooner
-        /// than its average rate predicts.
+        /// The rate of the attempt in the last moments. A new connection still accelerates, so it ends sooner than its
+        /// average rate predicts.
         var recent = ThroughputEstimator(timeConstant: .milliseconds(600))
-        /// The highest average rate of the attempt (request) so far, with which the current one is compared to find a
-        /// connection that has become slow.
+        /// The highest average rate of the attempt so far, with which the current one is compared to find a connection
+        /// that has become slow.
         var best = 0.0
         /// The time since when the rate of the attempt is far below the expected one; `nil` if it is not slow.
         var slowSince: Duration?
@@ -83,9 +83,9 @@ struct RunningAttempt: OfAttempt, Sendable {
 
     /// The change in an attempt's progress since the previous event.
     struct Step {
-        /// The number of bytes that the attempt (request) received since the previous event.
+        /// The number of bytes that the attempt received since the previous event.
         var bytes: Int64
-        /// `true` if the attempt (request) wrote bytes since the previous event.
+        /// `true` if the attempt wrote bytes since the previous event.
         var hasWritten = false
         /// The end of the written bytes, which begin at the start of the assigned range; `nil` if they do not count
         /// as written.

@@ -26,7 +26,7 @@ struct SegmentPlanner {
         var isPlain = false
     }
 
-    /// Creates and records an attempt (request) for the bytes `lease`, and returns the action that starts it.
+    /// Creates and records an attempt for the bytes `lease`, and returns the action that starts it.
     func start(
         _ lease: ByteRange, isRace: Bool = false, from source: SourceID = .primary, via route: Route = Route(),
         _ work: inout TransferWork
@@ -95,7 +95,7 @@ struct SegmentPlanner {
         return served + raceLast(&work)
     }
 
-    /// Starts up to `count` further attempts (requests), as long as bytes are left for them.
+    /// Starts up to `count` further attempts, as long as bytes are left for them.
     private func grow(by count: Int, _ work: inout TransferWork) -> [TransferAction] {
         var actions: [TransferAction] = []
         for _ in 0..<max(0, count) {
@@ -132,7 +132,7 @@ struct SegmentPlanner {
     }
 
     /// Starts an attempt for bytes that no attempt has; else for half of the assigned range that would end last; else a
-    /// second request for the bytes of the slowest attempt (request).
+    /// second request for the bytes of the slowest attempt.
     private func nextSegment(_ work: inout TransferWork) -> [TransferAction] {
         guard let source = sources.next(evidence, work, context) else { return [] }
         if let gap = work.nextGap() { return start(work.atFront(gap, evidence), from: source, &work) }
@@ -158,8 +158,8 @@ struct SegmentPlanner {
         return race(work.splittable(evidence, context), work.splitPolicy, source, &work)
     }
 
-    /// Starts a race for the last bytes of a file: a second request for those of the slowest attempt (request), at
-    /// another source if possible.
+    /// Starts a race for the last bytes of a file: a second request for those of the slowest attempt, at another source
+    /// if possible.
     ///
     /// If only a checksum proves the bytes, two sources never write the same range: wrong bytes, which are not hashed,
     /// could overwrite bytes that were already hashed. A slow mirror is then replaced instead of raced.
@@ -183,8 +183,8 @@ struct SegmentPlanner {
 
     // MARK: Samples of mirrors
 
-    /// Requests bytes that the primary source (the URL that defines the file) has delivered from each mirror that works
-    /// and was not asked yet, to compare the mirror with the primary.
+    /// Requests bytes that the primary source has delivered from each mirror that works and was not asked yet, to
+    /// compare the mirror with the primary.
     private func compareMirrors(_ work: inout TransferWork) -> [TransferAction] {
         guard !sources.mirrors.isEmpty, evidence.mirrorRung(work.ledger) != nil, let end = work.sampleEnd else {
             return []

@@ -33,7 +33,7 @@ struct SlowConnections: Sendable {
         return slowest
     }
 
-    /// Records for each attempt (request) since when it is slow.
+    /// Records for each attempt since when it is slow.
     ///
     /// - Returns: the slowest of the attempts that were slow for longer than `policy` allows; `nil` without such an
     ///   attempt.

@@ -1,34 +1,33 @@
-/// Functions that add, stop, count and remove the running attempts (requests) of a transfer, together with their
-/// assigned ranges.
+/// Functions that add, stop, count and remove the running attempts of a transfer, together with their assigned ranges.
 extension TransferWork {
-    /// The attempts (requests) that are neither cancelled nor refused.
+    /// The attempts that are neither cancelled nor refused.
     var live: [RunningAttempt] { attempts.filter { !$0.isDismissed } }
 
-    /// The number of attempts (requests) that are neither cancelled nor refused.
+    /// The number of attempts that are neither cancelled nor refused.
     var liveCount: Int { attempts.count { !$0.isDismissed } }
 
-    /// Returns whether an attempt (request) receives bytes: its response is accepted, and it made progress in the last
-    /// three seconds.
+    /// Returns whether an attempt receives bytes: its response is accepted, and it made progress in the last three
+    /// seconds.
     func isWorking(_ attempt: RunningAttempt, _ now: Duration) -> Bool {
         !attempt.isDismissed && attempt.isAccepted && now - attempt.lastProgressAt < .seconds(3)
     }
 
-    /// Returns whether no attempt (request) has written a byte for the stall timeout, the user's limit for the time
-    /// without a byte.
+    /// Returns whether no attempt has written a byte for the stall timeout, the user's limit for the time without a
+    /// byte.
     func hasNoRecentProgress(_ context: TransferContext) -> Bool {
         context.now - pace.lastWrittenAt >= terms.options.stallTimeout
     }
 
-    /// Returns the number of attempts (requests) that receive bytes, except `other`. An attempt without bytes for three
-    /// seconds does not show what the server allows. If no new byte was written for a stall timeout, no attempt counts,
+    /// Returns the number of attempts that receive bytes, except `other`. An attempt without bytes for three seconds
+    /// does not show what the server allows. If no new byte was written for a stall timeout, no attempt counts,
     /// whatever heads and overlaps arrive.
     func workingCount(_ context: TransferContext, besides other: AttemptID? = nil) -> Int {
         guard !hasNoRecentProgress(context) else { return 0 }
         return attempts.count { isWorking($0, context.now) && $0.id != other }
     }
 
-    /// Returns the number of attempts (requests) at the primary source (the URL that defines the file) that receive
-    /// bytes, except `other`; see `workingCount`. The attempts at one server say nothing about another server.
+    /// Returns the number of attempts at the primary source that receive bytes, except `other`; see `workingCount`. The
+    /// attempts at one server say nothing about another server.
     func workingAtPrimary(_ context: TransferContext, besides other: AttemptID? = nil) -> Int {
         guard !hasNoRecentProgress(context) else { return 0 }
         return attempts.count { isWorking($0, context.now) && $0.id != other && $0.plan.source == .primary }
@@ -40,8 +39,8 @@ extension TransferWork {
         attempts.first { isWorking($0, now) && $0.plan.source == .primary }?.plan.url.origin
     }
 
-    /// Cancels an attempt (request) whose response is not needed. Its range is free for others immediately, except for
-    /// a stream: bytes written to a stream cannot be written again, and the attempt may write until it has ended.
+    /// Cancels an attempt whose response is not needed. Its range is free for others immediately, except for a stream:
+    /// bytes written to a stream cannot be written again, and the attempt may write until it has ended.
     mutating func dismiss(_ id: AttemptID) -> [TransferAction] {
         guard let index = attempts.firstIndex(where: { $0.id == id }), !attempts[index].isDismissed else {
             return []
@@ -52,27 +51,27 @@ extension TransferWork {
         return [.cancel(id)]
     }
 
-    /// Makes the response of an attempt end at an offset, because other attempts (requests) deliver the bytes after it.
+    /// Makes the response of an attempt end at an offset, because other attempts deliver the bytes after it.
     mutating func stop(_ id: AttemptID, at end: Int64) -> [TransferAction] {
         setBound(of: id, to: end)
         return [.shrink(id, end: end)]
     }
 
-    /// Records the offset at which the response of an attempt (request) ends.
+    /// Records the offset at which the response of an attempt ends.
     mutating func setBound(of id: AttemptID, to end: Int64) {
         attempts.change(id) { $0.bound = min($0.bound, end) }
         if end < ledger.lease(of: id)?.upperBound ?? 0 { ledger.shrink(id, to: end) }
     }
 
-    /// Returns the range that an attempt (request) writes unless it is stopped: from the next byte of its assigned
-    /// range to the end of its response; `nil` if no range is assigned to it.
+    /// Returns the range that an attempt writes unless it is stopped: from the next byte of its assigned range to the
+    /// end of its response; `nil` if no range is assigned to it.
     func response(of id: AttemptID) -> ByteRange? {
         guard let lease = ledger.lease(of: id), let attempt = attempts[id] else { return nil }
         return ByteRange(lease.lowerBound, max(lease.upperBound, min(attempt.bound, ledger.whole.upperBound)))
     }
 
     /// Extends the assigned range of each running response over bytes that it has still to send and that no other
-    /// attempt (request) delivers.
+    /// attempt delivers.
     mutating func reclaim() {
         for attempt in live where attempt.isAccepted && !attempt.plan.isRace && !attempt.isDisbelieved {
             ledger.extend(attempt.id, to: attempt.bound)
@@ -105,7 +104,7 @@ extension TransferWork {
         return attempts[index]
     }
 
-    /// Removes and returns an attempt (request) that ended; `nil` if it is unknown.
+    /// Removes and returns an attempt that ended; `nil` if it is unknown.
     mutating func remove(_ id: AttemptID, _ result: AttemptResult, now: Duration) -> RunningAttempt? {
         guard let attempt = attempts.remove(id) else { return nil }
         ledger.release(id)
@@ -117,7 +116,7 @@ extension TransferWork {
         return attempt
     }
 
-    /// Cancels all attempts (requests) except `keeper`, whose response a restart uses.
+    /// Cancels all attempts except `keeper`, whose response a restart uses.
     mutating func cancelAll(except keeper: AttemptID?) -> [TransferAction] {
         var actions: [TransferAction] = []
         for index in attempts.indices where attempts[index].id != keeper && !attempts[index].isDismissed {
@@ -127,7 +126,7 @@ extension TransferWork {
         return actions
     }
 
-    /// Makes an attempt (request), whose paused response is the complete new file, write from the first byte.
+    /// Makes an attempt, whose paused response is the complete new file, write from the first byte.
     mutating func restart(_ keeper: AttemptID) {
         let all = ByteRange(0, .max)
         attempts.change(keeper) { attempt in
@@ -139,7 +138,7 @@ extension TransferWork {
         ledger.lease(all, to: keeper)
     }
 
-    /// Discards the written bytes that are not in `durable`, and the bytes of all running attempts (requests).
+    /// Discards the written bytes that are not in `durable`, and the bytes of all running attempts.
     mutating func loseBytes(except durable: ByteRangeSet) {
         // The journal may claim more, but the last bytes of a copied part file are not trusted yet.
         var lost = ledger.written
@@ -148,7 +147,7 @@ extension TransferWork {
         for index in attempts.indices { attempts[index].isDisbelieved = true }
     }
 
-    /// The attempts (requests) whose assigned bytes others have written.
+    /// The attempts whose assigned bytes others have written.
     var beaten: [RunningAttempt] {
         attempts.filter { attempt in
             guard let range = ledger.lease(of: attempt.id), !range.isEmpty else { return false }
@@ -156,8 +155,8 @@ extension TransferWork {
         }
     }
 
-    /// The end of the bytes to request from mirrors for comparison: the highest offset that the primary source (the URL
-    /// that defines the file) has reached with at least 64 KiB before it; `nil` if it has delivered less.
+    /// The end of the bytes to request from mirrors for comparison: the highest offset that the primary source has
+    /// reached with at least 64 KiB before it; `nil` if it has delivered less.
     var sampleEnd: Int64? {
         let least = SegmentPlanner.weakOverlap
         let ends = live.filter { attempt in
@@ -175,8 +174,8 @@ extension TransferWork {
         return [.report(.sharingFailed, of: plan.url.origin)]
     }
 
-    /// Returns the time without a byte after which an attempt (request) counts as stalled; `nil` if only the limits of
-    /// the transport (the HTTP client) apply.
+    /// Returns the time without a byte after which an attempt counts as stalled; `nil` if only the limits of the
+    /// transport (the HTTP client) apply.
     ///
     /// Connecting and the response head have limits of their own, which the transport keeps: a slow handshake or a
     /// server that packs an archive is not a stalled connection. While others deliver bytes, a further connection has

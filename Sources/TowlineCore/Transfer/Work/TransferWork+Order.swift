@@ -11,8 +11,8 @@ extension TransferWork {
         }
     }
 
-    /// Returns the next bytes that are neither written nor assigned to an attempt (request): some that a reader wants,
-    /// else the first ones; `nil` if no such bytes are left.
+    /// Returns the next bytes that are neither written nor assigned to an attempt: some that a reader wants, else the
+    /// first ones; `nil` if no such bytes are left.
     func nextGap() -> ByteRange? {
         let missing = ledger.missing
         for range in wanted {
@@ -23,7 +23,7 @@ extension TransferWork {
         return missing.first
     }
 
-    /// Returns the attempt (request) that will soon write the byte at `offset`; `nil` if no attempt will.
+    /// Returns the attempt that will soon write the byte at `offset`; `nil` if no attempt will.
     func server(of offset: Int64) -> AttemptID? {
         live.first { attempt in
             guard let range = ledger.lease(of: attempt.plan.id), range.contains(offset) else { return false }

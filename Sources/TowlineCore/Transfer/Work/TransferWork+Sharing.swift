@@ -1,10 +1,10 @@
 /// The division of ranges among responses. A response is stopped only after another connection has delivered bytes
 /// that are proven to be of the same version of the file (docs/internals/segments.md).
 ///
-/// A lease is the range that an attempt (request) is to deliver. `RunningAttempt.bound` is the offset at which its
-/// response ends unless it is stopped. A further connection takes over the end of a lease immediately. The response
-/// waits there for a moment, and is stopped if others deliver all of its rest. Otherwise it takes back the bytes that
-/// no other attempt delivers.
+/// A lease is the range that an attempt is to deliver. `RunningAttempt.bound` is the offset at which its response ends
+/// unless it is stopped. A further connection takes over the end of a lease immediately. The response waits there for a
+/// moment, and is stopped if others deliver all of its rest. Otherwise it takes back the bytes that no other attempt
+/// delivers.
 extension TransferWork {
     /// The shortest and longest pause of a response at the bytes of another connection, which has to connect, send a
     /// request and deliver.
@@ -44,8 +44,8 @@ extension TransferWork {
     /// The minimum number of bytes in transit on a connection that delivers bytes, assumed before it is stopped.
     static let underWay: Int64 = 256 << 10
 
-    /// Stops responses whose remaining bytes other attempts (requests) deliver, but not before they have almost reached
-    /// these bytes: until then, a response can take the rest back.
+    /// Stops responses whose remaining bytes other attempts deliver, but not before they have almost reached these
+    /// bytes: until then, a response can take the rest back.
     mutating func stopRelieved(_ context: TransferContext) -> [TransferAction] {
         var actions = noteDeliveries()
         for attempt in live where attempt.isAccepted && !attempt.plan.isRace {
@@ -81,9 +81,9 @@ extension TransferWork {
         return actions
     }
 
-    /// Returns whether `attempt` may stop before a range: each byte is written, or assigned to an attempt (request)
-    /// that has delivered bytes and is not far slower. A response is not stopped before a range that was refused to
-    /// others, or that they deliver too late.
+    /// Returns whether `attempt` may stop before a range: each byte is written, or assigned to an attempt that has
+    /// delivered bytes and is not far slower. A response is not stopped before a range that was refused to others, or
+    /// that they deliver too late.
     func isRelieved(_ attempt: RunningAttempt, of range: ByteRange, _ context: TransferContext) -> Bool {
         var provided = ledger.written
         for other in live where other.id != attempt.id && other.hasDelivered && !other.plan.isRace {
@@ -97,8 +97,8 @@ extension TransferWork {
         return provided.contains(range)
     }
 
-    /// Returns whether an attempt (request) at the primary source (the URL that defines the file) has delivered no byte
-    /// yet while other responses of the source run. Its failure then only means fewer connections.
+    /// Returns whether an attempt at the primary source has delivered no byte yet while other responses of the source
+    /// run. Its failure then only means fewer connections.
     func isExperiment(_ attempt: RunningAttempt, _ context: TransferContext) -> Bool {
         let hasBrought = attempt.isAccepted && attempt.position > attempt.plan.lease.lowerBound
         guard attempt.plan.source == .primary, !hasBrought, !hasNoRecentProgress(context) else { return false }
@@ -236,8 +236,8 @@ extension TransferWork {
     /// The time that a rate limit counts as active after it delayed bytes: a limit lets bytes through in bursts.
     static let holdMemory = Duration.seconds(1)
 
-    /// Returns the attempts (requests) whose assigned ranges may be divided. A response that only its own digest checks
-    /// is not cut.
+    /// Returns the attempts whose assigned ranges may be divided. A response that only its own digest checks is not
+    /// cut.
     func splittable(_ evidence: TransferEvidence, _ context: TransferContext) -> [SplitPolicy.Runner] {
         if evidence.needsWholeResponses || isHeldBack(context) { return [] }
         if isTooYoung(context) { return [] }

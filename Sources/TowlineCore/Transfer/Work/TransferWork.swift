@@ -1,11 +1,10 @@
-/// The work of a transfer in progress: the written bytes, the running attempts (requests), and the ranges assigned to
-/// them.
+/// The work of a transfer in progress: the written bytes, the running attempts, and the ranges assigned to them.
 struct TransferWork: Sendable {
     let terms: TransferTerms
     var ledger = RangeLedger()
-    /// The running attempts (requests), in the order in which they began.
+    /// The running attempts, in the order in which they began.
     var attempts: [RunningAttempt] = []
-    /// The number that the identifier of the next attempt (request) gets.
+    /// The number that the identifier of the next attempt gets.
     var nextID: UInt64
     /// The policy for the number of connections: how many the transfer may use, and how many increase its rate.
     var budget: ConnectionBudget
@@ -23,11 +22,11 @@ struct TransferWork: Sendable {
     /// The way in which the last complete response shared its connection with other requests.
     var sharing = ConnectionSharing.none
 
-    /// The progress of all attempts (requests) of a transfer since the previous event.
+    /// The progress of all attempts of a transfer since the previous event.
     struct Step {
-        /// The number of bytes that all attempts (requests) received since the previous event.
+        /// The number of bytes that all attempts received since the previous event.
         var bytes: Int64 = 0
-        /// The sources (URLs) of the attempts (requests) that wrote bytes since the previous event.
+        /// The sources (URLs) of the attempts that wrote bytes since the previous event.
         var sources: [SourceID] = []
         /// `true` if new bytes count as written. If bytes of an earlier transfer are resumed, the notice is due.
         var hasClaims = false
@@ -37,7 +36,7 @@ struct TransferWork: Sendable {
         var isHeldBack = false
     }
 
-    /// Records the progress of each attempt (request), and returns the sum of all since the previous event.
+    /// Records the progress of each attempt, and returns the sum of all since the previous event.
     mutating func follow(_ context: TransferContext) -> Step {
         var all = Step()
         for (id, progress) in context.progress {
