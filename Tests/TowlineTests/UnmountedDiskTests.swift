@@ -232,7 +232,13 @@ import TowlineEngine
             })
         try await download.reaches { $0.heldBytes > 1_000_000 }
         try await download.pause()
-        #expect(umount(directory.path) == 0)
+        // A program that another test starts at this moment holds a copy of each descriptor for an instant.
+        var tries = 0
+        while umount(directory.path) != 0 {
+            try #require(errno == EBUSY && tries < 100)
+            tries += 1
+            try await Task.sleep(for: .milliseconds(20))
+        }
         try await download.start()
         try await expectWait(download)
         let new = try await downloader.add(try site.request("/new") { $0.destination = .directory(directory) })
