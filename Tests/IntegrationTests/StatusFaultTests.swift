@@ -251,8 +251,8 @@ struct StatusFaultTests {
             try await Site.with(try await Site(length: length)) { site in
                 let outcome = try await site.download { $0.connections = connections }
                 try site.expectFile(outcome)
-                // On a busy machine, a further connection may deliver nothing for 250 ms, and the first response goes
-                // on. The further one is dismissed at its first piece (16 KiB) if the first response is more than
+                // On a busy machine, a further connection may deliver nothing for 250 ms, and the first response
+                // continues. The further one is dismissed at its first piece (16 KiB) if the first response is more than
                 // 256 KiB ahead (`TransferWork.noteDeliveries`). Without one, no byte arrives twice.
                 let requests = site.requests
                 let further = Int64(requests.count - 1) * (272 << 10)

@@ -237,7 +237,7 @@ final class MemoryJournal: Journal {
     static let mostSlots = 128
 
     private let state: Mutex<State>
-    /// Holds this journal.
+    /// Unowned, because the storage owns this journal.
     private unowned let storage: MemoryStorage
 
     init(_ record: DownloadRecord, _ storage: MemoryStorage) {

@@ -11,7 +11,7 @@ import TransferSimulation
 /// that.
 @Suite("Believing a change") struct BelievedChangeTests {
     /// The number of sequences; larger if `TOWLINE_TORTURE` is set.
-    private static let sequences = FuzzSettings.isLong ? 100_000 : 400
+    private static let sequences = FuzzSettings.isLong ? 3000 : 400
 
     static let old = Version(seed: 1, length: 1_300_000)
     static let new = Version(seed: 2, length: 1_200_000)
@@ -37,7 +37,7 @@ import TransferSimulation
     struct Offer: CustomStringConvertible {
         enum Kind: CaseIterable {
             case file, cutFile, changed, json, xml, text, problem, unlabelled, mislabelled, page, empty, coded, refusal
-            case failure, endless, truncated, part
+            case failure, endless, truncated, part, silent
         }
 
         var kind: Kind
@@ -82,6 +82,7 @@ import TransferSimulation
             case .endless: return unending(error("application/octet-stream", "busy\n"))
             case .truncated: return unending(cut(context.correct, context.version))
             case .part: return part(context)
+            case .silent: return context.correct.body([.reset])
             }
         }
 
@@ -143,7 +144,9 @@ import TransferSimulation
             let count = Int.random(in: 1...6, using: &generator)
             offers = (0..<count).map { _ in Offer(using: &generator) }
             lacksValidator = Int.random(in: 0..<4, using: &generator) == 0
-            if ![.resume, .update].contains(situation) { offers[0] = Offer(.cutFile) }
+            if ![.resume, .update].contains(situation) {
+                offers[0] = Offer(Bool.random(using: &generator) ? .cutFile : .silent)
+            }
         }
 
         var description: String {
@@ -157,7 +160,7 @@ import TransferSimulation
         if sequence.lacksValidator { (old.etag, old.lastModified) = (.absent, nil) }
         if [.otherPart, .otherFile].contains(sequence.situation) { return try violation(besideAnother: sequence, old) }
         let site = SimulatedSite(Resource(old))
-        // Timers that are left hold the site.
+        // Pending timers keep references to the site.
         defer { site.restart() }
         var base = 0
         switch sequence.situation {
@@ -178,7 +181,9 @@ import TransferSimulation
         guard outcome.succeeded else {
             // The held bytes are gone only if a new version was begun.
             if sequence.situation == .update { return published == old ? nil : "the finished file is gone" }
-            guard site.hasPart else { return "the part file is gone: \(outcome.message)" }
+            // If no byte of the first response arrived, there is no part file to keep.
+            let hadBytes = sequence.situation == .resume || sequence.offers[0].kind != .silent
+            guard site.hasPart || !hadBytes else { return "the part file is gone: \(outcome.message)" }
             guard sequence.situation == .resume else { return nil }
             return site.storage.versions.contains { $0.count >= held } ? nil : "held bytes are gone: \(outcome.message)"
         }
@@ -242,6 +247,17 @@ import TransferSimulation
             later.element.field("Range") == nil && later.element.field("Cache-Control") == "no-cache"
                 && shown.contains { later.element.time - $0.element.time >= .seconds(2) }
         }
+    }
+
+    /// Sequences that lost held bytes.
+    @Test(arguments: [
+        [Offer(.page), Offer(.empty, hasValidator: true), Offer(.truncated), Offer(.part), Offer(.truncated)],
+        [
+            Offer(.changed), Offer(.part), Offer(.xml, hasValidator: true), Offer(.cutFile),
+            Offer(.changed, hasValidator: true), Offer(.text, hasValidator: true),
+        ],
+    ]) func foundSequences(_ offers: [Offer]) throws {
+        #expect(try Self.violation(Sequence(.resume, offers)) == nil)
     }
 
     @Test func successMeansTheFile() throws {

@@ -71,6 +71,31 @@ import TransferSimulation
         }
     }
 
+    @Test(
+        "is refused if an earlier response described the file, even if no byte of it arrived",
+        arguments: ["text/plain", "application/json", "application/octet-stream", "none"], Framing.allCases)
+    func describedBefore(_ type: String, _ framing: Framing) throws {
+        let lengths: [Int64] = [5000, 400_000, 3_000_000]
+        for (length, text) in lengths.flatMap({ length in ["busy", ""].map { (length, $0) } }) {
+            let version = Self.version(length)
+            let site = Self.site(version)
+            site.server.set(
+                Behaviour { context in
+                    if context.request.index == 0 { return Self.broken(context, at: 0) }
+                    return Self.part(context, type, text, framing).head {
+                        $0.status = 200
+                        for name in ["Content-Range", "ETag", "Last-Modified"] { $0.remove(name) }
+                        if type == "none" { $0.remove("Content-Type") }
+                    }
+                }, for: SimulatedSite.path)
+            let outcome = try site.download { $0.maximumTries = 3 }
+            #expect(!outcome.succeeded && outcome.code == .transient, "\(length) \(text): \(outcome.message)")
+            site.server.set(.correct, for: SimulatedSite.path)
+            #expect(try site.download().succeeded)
+            #expect(site.published([version]) != nil)
+        }
+    }
+
     @Test("is accepted without a length if it has a new validator, or as many bytes") func otherLength() throws {
         let (old, new) = (Self.version(3_000_000), Version(seed: 2, length: 2_000_000))
         let fields = [("Content-Type", "application/zip"), ("ETag", "\"new\"")]

@@ -32,9 +32,9 @@ package struct ResponseFacts: Hashable, Sendable {
     package let linked: LinkedChecksum?
     /// The first bytes of the body, at most `mostFirstBytes`; empty if they were not examined.
     package var firstBytes: [UInt8] = []
-    /// The number of bytes of a body without a length that ended with its connection; `nil` for other bodies, and before
+    /// The number of bytes of a body without a length when its connection closed; `nil` for other bodies, and before
     /// the end.
-    var closedAt: Int64?
+    var lengthAtClose: Int64?
     /// The maximum number of first bytes of a body that are kept.
     static let mostFirstBytes = 512
     /// The length in bytes below which a text is taken for an error instead of a new version of another kind.

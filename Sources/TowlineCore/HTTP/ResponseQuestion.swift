@@ -93,7 +93,7 @@ package struct ResponseQuestion: Hashable, Sendable {
     /// The condition in the request ("only if the file differs from the existing one"), which permits a 304 response;
     /// `nil` without a condition.
     package var condition: ExistingFile.Condition?
-    /// `true` if a response with a whole new file would replace bytes that the part file already has.
+    /// `true` if a response with a whole new file would replace the bytes, or the description, of an earlier response.
     package var replacesBytes = false
     /// The download's first URL, or the mirror's URL for a request to a mirror. Error messages name it.
     package var source: HTTPURL

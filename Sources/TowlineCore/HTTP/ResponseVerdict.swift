@@ -51,13 +51,13 @@ package indirect enum ResponseVerdict: Hashable, Sendable {
     /// `true` for a redirect.
     var isRedirect: Bool { if case .redirect = self { true } else { false } }
 
-    /// Returns the verdict with the length of the body added, if the body is the whole file and the head gave no length.
-    /// Called once the end of the body has arrived, which gives the length (RFC 9112 §7.1) unless it was that of the
-    /// connection (`isDelimited` is `false`): such a body may be incomplete (RFC 9112 §8).
+    /// Returns the verdict with the length of the body added, if the body is the whole file and the head has no length.
+    /// Called once the body has ended. A body that ended because its connection closed (`isDelimited` is `false`) may be
+    /// incomplete (RFC 9112 §8), so its length is not that of the file.
     package func ending(at length: Int64, isDelimited: Bool = true) -> ResponseVerdict {
         changingWhole { facts in
             guard facts.representation.completeLength == nil else { return }
-            if isDelimited { facts.representation.completeLength = length } else { facts.closedAt = length }
+            if isDelimited { facts.representation.completeLength = length } else { facts.lengthAtClose = length }
         }
     }
 

@@ -78,9 +78,8 @@ extension AttemptWriter {
         guard case .firstBytes(let decision) = delay else { return .answeredAndEnded(plan.id, verdict) }
         // Without all of its bytes, nothing is known about it.
         guard let framing else { return .ended(plan.id, resultOfEnd) }
-        let verdict = decision.verdict(verdict, after: gathered)
-        return .answeredAndEnded(
-            plan.id, verdict.ending(at: Int64(gathered.count), isDelimited: framing == .delimited))
+        let told = decision.verdict(verdict, after: gathered)
+        return .answeredAndEnded(plan.id, told.ending(at: Int64(gathered.count), isDelimited: framing == .delimited))
     }
 
     /// Returns the number of bytes of memory to reserve for the body of a response, if it is, or may be, a whole small

@@ -47,9 +47,7 @@ final class FlowControl: Sendable {
 
     /// Makes the attempt stop at the file offset `end`, because another request delivers the bytes after it. Bytes that
     /// were already written beyond it stay.
-    func shrink(to end: Int64) {
-        limit.min(end, ordering: .relaxed)
-    }
+    func shrink(to end: Int64) { limit.min(end, ordering: .relaxed) }
 
     /// Makes the attempt pause at the file offset `offset` for at most `time`, because another request may deliver the
     /// bytes that follow sooner.

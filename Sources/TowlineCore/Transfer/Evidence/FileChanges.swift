@@ -120,12 +120,13 @@ struct FileChanges: Sendable {
         switch held.belief(in: offer) {
         case .same, .changed: return nil
         case .refused where terms.options.acceptsWebPages && offer.isWebPage: return nil
-        case .refused: return .retry(plan, offer.asRefusal)
+        case .refused: return .retry(plan, offer.refusal(keeping: held))
         case .unconfirmed:
             // The checksum of the whole file decides.
             if terms.options.checksum != nil { return nil }
             if let claim, plan.isConfirmation {
-                return isWhole && claim.isRepeated(by: offer.representation) ? nil : .retry(plan, offer.asRefusal)
+                return isWhole && claim.isRepeated(by: offer.representation)
+                    ? nil : .retry(plan, offer.refusal(keeping: held))
             }
             (isConfirming, claim) = (true, ClaimedVersion(representation: offer.representation))
             return .confirm(

@@ -69,7 +69,7 @@ package struct HeldVersion: Sendable {
         }
         // A 416 response names only the length of the file. A request for the whole file shows the rest.
         if offer.status == 416 { return .unconfirmed }
-        let length = offered.completeLength ?? offer.closedAt
+        let length = offered.completeLength ?? offer.lengthAtClose
         if length == 0, max(count, representation.completeLength ?? 0) > 0 { return .refused }
         if isError(ContentKind(mediaType: offered.mediaType), length) { return .refused }
         // The bytes of a short coded body cannot be read here.
@@ -77,9 +77,7 @@ package struct HeldVersion: Sendable {
         let isText = isError(ContentKind(firstBytes: offer.firstBytes), length)
         if isText, count > Self.worthKeeping || knowsKind { return .refused }
         let addsNoCoding = offer.contentCoding == nil || offer.contentCoding == coding
-        if validators == .new, agrees(offered.mediaType), addsNoCoding {
-            return .changed
-        }
+        if validators == .new, agrees(offered.mediaType), addsNoCoding { return .changed }
         return isOpaque || isText ? .refused : .unconfirmed
     }
 
@@ -153,18 +151,18 @@ extension ResponseFacts {
     var summary: String {
         let type = representation.mediaType.map { TerminalSafeText.make($0, width: 40) }
         let coding = contentCoding.map { ", compressed with " + TerminalSafeText.make($0, width: 20) } ?? ""
-        let length = (representation.completeLength ?? closedAt).map { $0 == 1 ? "1 byte" : "\($0) bytes" }
+        let length = (representation.completeLength ?? lengthAtClose).map { $0 == 1 ? "1 byte" : "\($0) bytes" }
         return "\(type ?? "no media type")\(coding), \(length ?? "unknown length")"
     }
 
-    /// The failed request if the response is not the file.
-    var asRefusal: TransferPatience.Failure {
+    /// Returns the failed request if the response is not the file, and would replace the version `held`.
+    func refusal(keeping held: HeldVersion) -> TransferPatience.Failure {
         var failure = TransferPatience.Failure(
             reason: "the server sent something else instead of the file: \(summary)")
         let text = TerminalSafeText.make(String(decoding: firstBytes.prefix(80), as: UTF8.self), width: 60)
         if ContentKind(firstBytes: firstBytes) != .binary { failure.detail = ", beginning with \"\(text)\"" }
-        failure.wayOut =
-            "The bytes downloaded before are kept. If the response is the new file, \(Remedy.acceptedChange)"
+        let kept = held.count > 0 ? "The bytes downloaded before are kept. " : ""
+        failure.wayOut = "\(kept)If the response is the new file, \(Remedy.acceptedChange)"
         return failure
     }
 }

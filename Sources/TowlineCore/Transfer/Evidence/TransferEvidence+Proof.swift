@@ -65,7 +65,7 @@ extension TransferEvidence {
     /// including bytes that a restart discarded and that are still on disk, or the file that an update may replace.
     /// Otherwise it is the version that a response described before its body broke at the first byte.
     func atStake(_ ledger: RangeLedger) -> HeldVersion? {
-        let known = changes.withLength(representation).map {
+        let known = (changes.withLength(representation) ?? changes.givenUp).map {
             HeldVersion($0, coding: coding.name, count: ledger.written.count)
         }
         guard ledger.written.isEmpty else { return known }
