@@ -34,8 +34,8 @@ def count(sources):
 def check(counts, budgets):
     """The modules that have more code lines than their budgets allow."""
     return [
-        f"Sources/{module}: {lines} code lines, the budget is {budgets.get(module, 0)}: delete code, or raise the budget"
-        " in a commit whose subject begins with 'Add'"
+        f"Sources/{module}: {lines} code lines, the budget is {budgets.get(module, 0)}: delete code, or raise the"
+        " budget in a commit whose subject begins with 'Add'"
         for module, lines in sorted(counts.items()) if lines > budgets.get(module, 0)
     ]
 

@@ -332,26 +332,42 @@ struct MessageTests {
         // Each download sends another request without Range, because the Range may be the reason for a refusal.
         #expect(server.log.requests("/none").map { $0.info.field("Range") != nil } == [true, false, true, false])
 
+        let list = "\(server.url("/data.bin?a"))\n  output=same\n\(server.url("/data.bin?b"))\n  output=same\n"
+        let refused = try await CommandRun.run(["get", "-x", "1", "-i", "-"], input: list, directory: place.url)
+        #expect(refused.status == 9)
+        #expect(refused.stderr.contains("same is already the destination of another download"))
+        #expect(!refused.stderr.contains("process"))
         await server.stop()
     }
 
     /// Whatever may be overwritten, one command does not replace its own file with that of another URL.
-    @Test(arguments: ["rename", "overwrite", "update", "skip", "fail"]) func twoURLsForOneFileAreAnError(
+    @Test(arguments: ["rename", "overwrite", "update", "skip", "fail"]) func twoURLsForOneFile(
         _ policy: String
     ) async throws {
-        let server = try await FaultServer.start(["/a": file(), "/b": Resource(length: 5000, seed: 8)])
-        let place = try TestDirectory()
-        try FileManager.default.createDirectory(at: place.file("sub"), withIntermediateDirectories: false)
-        for (one, other) in [("same", "same"), ("sub/one", "./sub//one")] {
-            let list = "\(server.url("/a"))\n  output=\(one)\n\(server.url("/b"))\n  output=\(other)\n"
-            // With one download at a time, the first has ended when the second would begin.
+        let small = Resource(length: 5000, seed: 8)
+        let server = try await FaultServer.start(["/a": file(), "/b": small, "/c": small])
+        let (a, b, c) = (server.url("/a"), server.url("/b"), server.url("/c"))
+        let statuses: [String: Int32] = ["rename": 0, "overwrite": 9, "update": 9, "skip": 0, "fail": 7]
+        // The first entry is `a` or `c`, a large or a small file, under a name of the user or of the URL.
+        let lists = [
+            (a, "same", "\(a)\n  output=same\n\(b)\n  output=same\n"),
+            (c, "same", "\(c)\n  output=same\n\(a)\n  output=same\n"),
+            (a, "sub/one", "\(a)\n  output=sub/one\n\(b)\n  output=./sub//one\n"),
+            (a, "a", "\(a)\n\(b)\n  output=a\n"), (c, "c", "\(c)\n\(a)\n  output=./c\n"),
+        ]
+        for (first, name, list) in lists {
+            let place = try TestDirectory()
+            try FileManager.default.createDirectory(at: place.file("sub"), withIntermediateDirectories: false)
+            // With one download at a time, the first has ended when the second begins.
             let result = try await CommandRun.run(
                 ["get", "-j", "1", "--if-exists", policy, "-i", "-"], input: list, directory: place.url)
-            #expect(result.status == 9, "\(result.stderr)")
-            #expect(result.stderr.contains("line 3: \(one.split(separator: "/").last ?? "") is the file of an earlier"))
-            #expect(try FaultContent(seed: 7).firstMismatch(inFile: place.path(one), length: 3 << 20) == nil)
+            #expect(result.status == statuses[policy], "\(list)\(result.stderr)")
+            let (seed, length): (UInt64, Int64) = first == a ? (7, 3 << 20) : (8, 5000)
+            #expect(
+                try FaultContent(seed: seed).firstMismatch(inFile: place.path(name), length: length) == nil, "\(list)")
+            let count = try FileManager.default.subpathsOfDirectory(atPath: place.path("")).count
+            #expect(count == (policy == "rename" ? 3 : 2), "\(list)")
         }
-        #expect(server.log.requests("/b").isEmpty)
         await server.stop()
     }
 

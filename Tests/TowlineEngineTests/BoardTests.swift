@@ -164,14 +164,30 @@ struct BoardTests {
     func places() {
         let board = PlaceBoard()
         let (place, other) = (Place(directory: "/d", name: "a"), Place(directory: "/e", name: "a"))
-        #expect(board.user(of: place) == nil)
-        board.occupy(place, by: "http://example.org/1")
-        #expect(board.user(of: place) == "http://example.org/1")
-        #expect(board.user(of: other) == nil)
-        board.leave(other)
-        #expect(board.user(of: place) == "http://example.org/1")
-        board.leave(place)
-        #expect(board.user(of: place) == nil)
+        let url = "http://example.org/1"
+        #expect(!board.isTaken(place, besides: nil))
+        board.occupy(place, by: url)
+        #expect(board.isTaken(place, besides: nil) && board.isTaken(place, besides: "http://example.org/2"))
+        #expect(!board.isTaken(place, besides: url) && !board.isTaken(other, besides: nil))
+        // Two transfers of one URL are one too many.
+        #expect(!board.take(place, by: url))
+        board.leave(other, .overwrite)
+        #expect(board.isTaken(place, besides: nil))
+        board.leave(place, .overwrite)
+        #expect(!board.isTaken(place, besides: nil))
+    }
+
+    @Test("a batch gives a destination that was left only to the same URL")
+    func placesOfABatch() {
+        let board = PlaceBoard(remembersEarlier: true)
+        let place = Place(directory: "/d", name: "a")
+        #expect(board.take(place, by: "http://example.org/1"))
+        board.leave(place, .overwrite)
+        #expect(!board.take(place, by: "http://example.org/2"))
+        #expect(board.isTaken(place, besides: "http://example.org/2"))
+        #expect(board.take(place, by: "http://example.org/1"))
+        board.leave(place, .rename)
+        #expect(board.take(place, by: "http://example.org/2"))
     }
 
     @Test("if many want a destination at the same time, one gets it")
@@ -184,7 +200,7 @@ struct BoardTests {
                 return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
             }
             #expect(taken == 1, "round \(round)")
-            board.leave(place)
+            board.leave(place, .overwrite)
         }
     }
 
@@ -197,8 +213,8 @@ struct BoardTests {
                     (0..<200).allSatisfy { round in
                         let place = Place(directory: "/\(number)", name: "\(round)")
                         board.occupy(place, by: "\(number)")
-                        defer { board.leave(place) }
-                        return board.user(of: place) == "\(number)"
+                        defer { board.leave(place, .overwrite) }
+                        return board.isTaken(place, besides: nil) && !board.isTaken(place, besides: "\(number)")
                     }
                 }
             }

@@ -232,7 +232,13 @@ import TowlineEngine
             })
         try await download.reaches { $0.heldBytes > 1_000_000 }
         try await download.pause()
-        // A program that another test starts at this moment holds a copy of each descriptor for an instant.
+        // A paused download holds no file open. A program that another test starts has copies of all descriptors until
+        // it has begun.
+        let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        let open = descriptors.compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+        }
+        #expect(!open.contains { $0.hasPrefix(directory.path) }, "\(open)")
         var tries = 0
         while umount(directory.path) != 0 {
             try #require(errno == EBUSY && tries < 100)

@@ -142,9 +142,7 @@ final class BatchSlots: Sendable {
 
         /// Returns whether the last HTTP request to a host got no response. A download that waits for such a host may
         /// lend its slot to others.
-        func isSilent(_ origin: HTTPURL.Origin) -> Bool {
-            slots.state.withLock { $0.silence[origin] ?? false }
-        }
+        func isSilent(_ origin: HTTPURL.Origin) -> Bool { slots.state.withLock { $0.silence[origin] ?? false } }
 
         /// Records whether the last HTTP request to a host got no response (`silence`). A download that waits for such
         /// a host may lend its slot to others.
@@ -158,9 +156,7 @@ final class BatchSlots: Sendable {
 
         /// Returns whether no HTTP request to a host has got a response or failed yet. Such a host counts as one that
         /// does not respond after a short wait for its first response.
-        func isUnknown(_ origin: HTTPURL.Origin) -> Bool {
-            slots.state.withLock { $0.silence[origin] == nil }
-        }
+        func isUnknown(_ origin: HTTPURL.Origin) -> Bool { slots.state.withLock { $0.silence[origin] == nil } }
 
         /// Changes the number of long files that receive bytes, if this download is one.
         private func countLong(_ number: Int, _ state: inout Occupancy) {
@@ -217,9 +213,7 @@ final class BatchSlots: Sendable {
 
     /// Records that a host asked for fewer requests or connections, for example with 429, which may lower the number of
     /// downloads that run at once.
-    func refused(by origin: HTTPURL.Origin) {
-        state.withLock { $0.concurrency.refused(by: origin, now: clock()) }
-    }
+    func refused(by origin: HTTPURL.Origin) { state.withLock { $0.concurrency.refused(by: origin, now: clock()) } }
 
     private func tryTake() -> Bool {
         state.withLock { state in

@@ -259,7 +259,7 @@ struct SmallFileRun {
         let (place, writer) = (request.place, request.writer)
         leave(request)
         guard services.places.take(place, by: request.link.exact) else { return .declined }
-        defer { services.places.leave(place) }
+        defer { services.places.leave(place, item.options.existing) }
         services.names?.decided(item.number)
         observer.progressed(TransferSnapshot(of: facts, name: place.name, sharing: writer.plan.sharing))
         let outcome = try await services.storage.publishAtOnce(

@@ -17,11 +17,11 @@ extension Destination {
             let place = plain.numbered(number)
             do throws(TowlineError) {
                 // Another transfer of this process may use the place: two URLs, one name, two files.
-                let other = services.places.user(of: place) ?? own
-                if other == own, let made = try open(place, plan, isAtHand: isAtHand, mayYield: true) { return made }
+                let isTaken = services.places.isTaken(place, besides: own)
+                if !isTaken, let made = try open(place, plan, isAtHand: isAtHand, mayYield: true) { return made }
             } catch {
                 // Two transfers opened the place at the same time, and this one was later.
-                guard error.code == .destinationBusy, services.places.user(of: place) ?? own != own else { throw error }
+                guard error.code == .destinationBusy, services.places.isTaken(place, besides: own) else { throw error }
             }
             number = reservedNumber(plain, after: number)
         }

@@ -150,7 +150,7 @@ final class Destination {
         do throws(TowlineError) {
             return try services.storage.survey(place, for: key.link.text, allowsCopies: options.allowsUntrustedBytes)
         } catch {
-            guard error.code == .destinationBusy, services.places.user(of: place) != nil else { throw error }
+            guard error.code == .destinationBusy, services.places.isTaken(place, besides: nil) else { throw error }
             throw .askedForTwice(place)
         }
     }
@@ -308,7 +308,7 @@ final class Destination {
             if isAtHand { terms.journaled = false }
             hold(place, try services.storage.create(place, record: fresh, terms: terms))
         } catch {
-            services.places.leave(place)
+            services.places.leave(place, options.existing)
             throw error
         }
         record = fresh
@@ -354,7 +354,7 @@ final class Destination {
     func release() -> OpenPart? {
         guard let part else { return nil }
         self.part = nil
-        if let place { services.places.leave(place) }
+        if let place { services.places.leave(place, options.existing) }
         return part
     }
 }

@@ -2,10 +2,10 @@ internal import TowlineCore
 
 /// The errors of destinations that other files or downloads have.
 extension TowlineError {
-    /// The error for a destination that a running transfer of this process uses.
+    /// The error for a destination of another download of this process or batch.
     static func askedForTwice(_ place: Place) -> TowlineError {
         TowlineError(
-            .destinationBusy, "\(place.path) is already the destination of a running download. Choose another name")
+            .destinationBusy, "\(place.path) is already the destination of another download. Choose another name")
     }
 
     /// The error for an existing file that must stay.

@@ -72,9 +72,7 @@ package actor TransferRunner {
     package func openReader() -> (number: Int, pulse: AsyncStream<Void>) { transfer.readers.open() }
 
     /// Removes a reader that `openReader` added. Its bytes are no longer requested before the rest of the file.
-    package func closeReader(_ number: Int) {
-        if transfer.readers.close(number) { mailbox.post(.wanted) }
-    }
+    package func closeReader(_ number: Int) { if transfer.readers.close(number) { mailbox.post(.wanted) } }
 
     /// Reads at most `count` bytes from the beginning of `range` for the reader `number`. Missing bytes, and those that
     /// follow them, are requested before the rest of the file. `generation` is the value in `content` when the reader

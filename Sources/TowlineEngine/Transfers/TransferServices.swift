@@ -14,7 +14,7 @@ package final class TransferServices: Sendable {
     package let limiter: RateLimiter
     /// The destinations (directory and file name) that the transfers of this process use, so that no two write to the
     /// same file.
-    let places = PlaceBoard()
+    let places: PlaceBoard
     /// The pool of memory buffers for small files, which are held in memory until they are complete.
     let buffers = BufferPool()
     /// The pool of memory blocks in which requests collect received bytes, to write them in one call.
@@ -55,6 +55,7 @@ package final class TransferServices: Sendable {
     ) {
         self.traces = traces
         self.slots = slots
+        places = PlaceBoard(remembersEarlier: slots != nil)
         names = slots == nil ? nil : NameBoard()
         self.executor = executor
         self.clock = clock

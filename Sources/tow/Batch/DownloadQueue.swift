@@ -23,8 +23,6 @@ final class DownloadQueue: Sendable {
         var last: HTTPURL?
         var emptyLists: [String] = []
         var secrets: SecretScope
-        /// The URLs of the files that lists name (`output`), both as hashes: a list may have millions of entries.
-        var named: [Int: Int] = [:]
     }
 
     private let state: Mutex<Position>
@@ -112,7 +110,6 @@ final class DownloadQueue: Sendable {
                     "this URL is not downloaded because a list cannot download to standard output."
                         + " Replace output=- with output=NAME")
             }
-            try claim(options, for: url)
             // Without an option, the directory is that of the command line.
             if !trustsLists, !entry.options.isEmpty {
                 do throws(TowlineError) {
@@ -127,25 +124,6 @@ final class DownloadQueue: Sendable {
             throw error.message.hasPrefix("\(list), line ")
                 ? error : ListPlaces.Line(list: list, line: entry.number).problem(error.message, error.code)
         }
-    }
-
-    /// Records the file that an entry names.
-    ///
-    /// - Throws: `destinationBusy` if an earlier entry of this command names it for another URL: one would replace the
-    ///   other.
-    private func claim(_ options: DownloadOptions, for url: HTTPURL) throws(TowlineError) {
-        guard case .file(let directory, let name?) = options.target else { return }
-        let place = Place(directory: ListPath.resolved(directory) ?? directory, name: name).hashValue
-        let hash = url.hashValue
-        let first = state.withLock { state in
-            if let first = state.named[place] { return first }
-            state.named[place] = hash
-            return hash
-        }
-        guard first != hash else { return }
-        throw TowlineError(
-            .destinationBusy,
-            "\(TerminalSafeText.make(name)) is the file of an earlier entry with another URL. Choose another name")
     }
 
     /// Returns the settings of the command line for a server, without the secrets if the server must not receive them.

@@ -12,7 +12,8 @@ enum ListPath {
         let name = slash.map { path[path.utf8.index(after: $0)...] } ?? path[...]
         guard let safe = SafeFileName.make(String(name)) else { throw refused(path, "it names no file") }
         guard let slash else { return safe }
-        return try directory(String(path[..<slash])) + "/" + safe
+        let directory = try directory(String(path[..<slash]))
+        return directory == "." ? safe : directory + "/" + safe
     }
 
     /// Returns the path of a directory below the directory of `-d`.
@@ -21,11 +22,12 @@ enum ListPath {
     static func directory(_ path: String) throws(TowlineError) -> String {
         // Check the bytes: a dot or a slash followed by a combining character is another `Character`.
         guard let first = path.utf8.first, first != 0x2F else { throw refused(path, "it is absolute") }
-        for component in path.utf8.split(separator: 0x2F) where !component.elementsEqual(".".utf8) {
+        let components = path.utf8.split(separator: 0x2F).filter { !$0.elementsEqual(".".utf8) }
+        for component in components {
             if component.elementsEqual("..".utf8) { throw refused(path, "it contains '..'") }
             if component.first == 0x2E { throw refused(path, "it contains a hidden directory") }
         }
-        return path
+        return components.isEmpty ? "." : components.map { String($0) ?? "" }.joined(separator: "/")
     }
 
     /// Checks that a directory is below `root` once symbolic links are resolved.
@@ -38,8 +40,7 @@ enum ListPath {
         }
     }
 
-    /// Returns the path of an existing file or directory without symbolic links; `nil` if it does not exist.
-    static func resolved(_ path: String) -> String? {
+    private static func resolved(_ path: String) -> String? {
         guard let bytes = ByteText.withCString(path, { realpath($0, nil) }) else { return nil }
         defer { free(bytes) }
         return ByteText.decode(Array(UnsafeRawBufferPointer(start: bytes, count: strlen(bytes))))
